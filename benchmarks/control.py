@@ -1,0 +1,28 @@
+"""Controls: what the harness costs per call, and whether the machine is as fast as it was."""
+
+import numpy as np
+from machmeter import host
+from machmeter.suite import null_class
+from threadpoolctl import threadpool_limits
+
+
+# One call of a backend that computes nothing: the overhead of the harness.
+Null = null_class(__name__)
+
+
+class Machine:
+    """A fixed amount of work that no recipe can change: where it is slow, the machine is."""
+
+    version = "1"
+    number = 1
+    repeat = (5, 100, 3.0)
+    rounds = 1
+
+    def setup(self):
+        threadpool_limits(host.thread_budget(), user_api="blas")
+        random = np.random.default_rng(0)
+        self.left, self.right = (random.standard_normal((2048, 2048), dtype=np.float32) for _ in range(2))
+        self.product = np.empty_like(self.left)
+
+    def time_matrix_product(self):
+        np.matmul(self.left, self.right, out=self.product)

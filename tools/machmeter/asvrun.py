@@ -1,0 +1,129 @@
+"""What asv is doing around this process: which run, machine, commit and environment the numbers belong to.
+
+asv gives its benchmark processes `ASV_CONF_DIR` and `ASV_ENV_NAME`, and `ASV_COMMIT` where it built the
+project itself. With `--python=same` it installs nothing and sets no `ASV_COMMIT`; the machine's name and
+`--set-commit-hash` are then only on the command line of asv, which is this process's parent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from machmeter.errors import BadSetting
+
+CONFIGURATION = "asv.conf.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AsvRun:
+    """One invocation of asv, seen from inside one of its benchmark processes."""
+
+    run: str  # the same for all processes of one invocation
+    machine: str
+    commit: str
+    environment: str
+    stack: str | None  # the label asv stamps on the results; whether it is true is checked elsewhere
+    project: Path  # the folder of asv.conf.json
+    results: Path  # asv's results folder
+
+    @property
+    def evidence_file(self) -> Path:
+        """Return the path of the evidence file, beside the results folder and never inside it."""
+        return evidence_file(self.results, self.machine, self.commit, self.environment)
+
+
+def evidence_file(results: Path, machine: str, commit: str, environment: str) -> Path:
+    """Return where the evidence of one machine, commit and environment is kept."""
+    name = environment
+    if len(name) >= 128:  # asv's own rule for its result files
+        name = "env-" + hashlib.md5(name.encode()).hexdigest()
+    return results.parent / "evidence" / machine / f"{commit[:8]}-{name}.json"
+
+
+def current() -> AsvRun | None:
+    """Return the run this process belongs to, or None outside asv."""
+    folder = os.environ.get("ASV_CONF_DIR")
+    if not folder:
+        return None
+    project = Path(folder)
+    arguments = _command_line(os.getppid())
+    configuration = read_configuration(Path(project, _option(arguments, "--config") or CONFIGURATION))
+    commit = os.environ.get("ASV_COMMIT") or _commit(project, _option(arguments, "--set-commit-hash") or "HEAD")
+    return AsvRun(
+        run=os.environ.get("MACHMETER_RUN") or process_identity(os.getppid()),
+        machine=_option(arguments, "--machine", "-m") or machine_name(),
+        commit=commit,
+        environment=os.environ.get("ASV_ENV_NAME", "unknown"),
+        stack=os.environ.get("STACK"),
+        project=project,
+        results=project / configuration.get("results_dir", "results"),
+    )
+
+
+def read_configuration(path: Path) -> dict[str, Any]:
+    """Read an asv configuration. Raises BadSetting where it is missing or not plain JSON."""
+    try:
+        configuration: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadSetting(f"cannot read {path} ({error}): it must be plain JSON, without comments") from error
+    return configuration
+
+
+def machine_name() -> str:
+    """Return the name under which asv files this machine's results, by asv's own rule."""
+    node = platform.node()
+    try:
+        known = json.loads(Path("~/.asv-machine.json").expanduser().read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return node
+    machines = {name: facts for name, facts in known.items() if isinstance(facts, dict)}
+    if node not in machines and len(machines) == 1:
+        return str(next(iter(machines.values())).get("machine", node))
+    return str(machines.get(node, {}).get("machine", node))
+
+
+def _commit(project: Path, name: str) -> str:
+    command = ["git", "-C", str(project), "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    return answer.stdout.strip() or "unversioned"
+
+
+def has_uncommitted_changes(project: Path) -> bool | None:
+    """Return whether tracked files differ from the commit, or None outside a git repository."""
+    command = ["git", "-C", str(project), "status", "--porcelain", "--untracked-files=no"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    return bool(answer.stdout.strip()) if answer.returncode == 0 else None
+
+
+def _command_line(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+    except OSError:
+        return []
+
+
+def _option(arguments: list[str], *names: str) -> str | None:
+    for position, argument in enumerate(arguments):
+        for name in names:
+            if argument == name and position + 1 < len(arguments):
+                return arguments[position + 1]
+            if argument.startswith(f"{name}="):
+                return argument.removeprefix(f"{name}=")
+    return None
+
+
+def process_identity(pid: int) -> str:
+    """Return a name for process `pid` that no other process had or will have on this machine."""
+    try:
+        started = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[19]
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+    except (OSError, IndexError):
+        started = boot = "unknown"
+    return hashlib.sha256(f"{boot} {pid} {started}".encode()).hexdigest()[:16]

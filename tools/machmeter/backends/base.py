@@ -1,0 +1,78 @@
+"""What a backend is, and the reasons for n/a that all backends share."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from machmeter import host
+from machmeter.artifacts import Artifact, Store
+from machmeter.models import Model
+
+Options = Mapping[str, str]
+
+
+class Session(Protocol):
+    """A model that is loaded and ready to run at one batch size."""
+
+    channels_last: bool  # whether it likes its input buffers in N, H, W, C order
+
+    def __call__(self, batch: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Run `batch` (N x C x H x W) and return N x classes, complete in host memory.
+
+        The result may be overwritten by the next call.
+        """
+        ...
+
+    def effective(self) -> dict[str, Any]:
+        """Return what really runs, read back from the runtime.
+
+        `compute` counts the multiplying operations (convolutions, matrix products) by data type, `threads`
+        is the size of the runtime's pool. Called outside the timed region; may run the model.
+        """
+        ...
+
+    def compilations(self) -> int:
+        """Return how often the runtime has compiled so far. It must not grow while calls are timed."""
+        ...
+
+
+class Backend(Protocol):
+    """A runtime with a way to prepare and run a model on one device."""
+
+    name: str
+    device: str
+    version: int  # bump when the recipe changes the workload's meaning
+    packages: tuple[str, ...]  # import names without which it cannot run a prepared artifact
+    precisions: tuple[str, ...]
+    options: Mapping[str, tuple[str, ...]]
+    answers: bool  # False: it does not compute the model, so its outputs are not compared with the reference
+
+    def unsupported(self, model: Model, precision: str, **options: str) -> str | None:
+        """Return why this backend cannot have this cell, or None."""
+        ...
+
+    def prepare(self, model: Model, precision: str, store: Store, *, batch: int, **options: str) -> Artifact:
+        """Do what is slow (export, calibrate, compile) once, and return what it left in the store.
+
+        `batch` matters only to backends that compile for one shape.
+        """
+        ...
+
+    def load(self, model: Model, artifact: Artifact, precision: str, *, batch: int, threads: int, **options: str) -> Session:
+        """Make a prepared artifact ready to run."""
+        ...
+
+
+def unsupported(backend: Backend, model: Model, precision: str, **options: str) -> str | None:
+    """Return why the cell is n/a on this machine and in this environment, or None where it can be tried."""
+    missing = [name for name in backend.packages if importlib.util.find_spec(name) is None]
+    if missing:
+        return f"not installed: {', '.join(missing)}"
+    if precision == "bf16" and backend.device == "cpu" and not host.cpu().has_bf16:
+        return "this CPU has no bf16 instructions (avx512_bf16 or amx_bf16): it would be emulated, far slower"
+    return backend.unsupported(model, precision, **options)

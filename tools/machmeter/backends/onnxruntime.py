@@ -1,0 +1,204 @@
+"""ONNX Runtime on its CPU provider: fp32, static int8 (QDQ) and dynamic int8."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from machmeter import host, preparation
+from machmeter.artifacts import Artifact, Recipe, Store
+from machmeter.errors import CellFailed
+from machmeter.models import Model
+
+PROVIDER = "CPUExecutionProvider"
+CALIBRATION_BATCH = 1
+
+# Operators that multiply, by the type they multiply in. The names are those of ONNX, of its
+# com.microsoft domain and of the fused forms that ONNX Runtime's optimizers write.
+_FP32_OPERATORS = {"Conv", "FusedConv", "ConvTranspose", "MatMul", "FusedMatMul", "Gemm", "FusedGemm", "Attention"}
+_INT8_OPERATORS = {
+    "QLinearConv", "ConvInteger", "QLinearMatMul", "MatMulInteger", "MatMulIntegerToFloat", "DynamicQuantizeMatMul",
+    "QGemm", "QAttention",
+}  # fmt: skip
+
+
+class OrtSession:
+    """An InferenceSession with one input and one output."""
+
+    channels_last = False
+
+    def __init__(self, path: Path, threads: int, example: NDArray[np.float32], details: Mapping[str, Any]) -> None:
+        import onnxruntime
+
+        self._path, self._threads, self._example, self._details = path, threads, example, details
+        self._session = onnxruntime.InferenceSession(str(path), self._session_options(), providers=[PROVIDER])
+        if self._session.get_providers()[0] != PROVIDER:
+            raise CellFailed(f"asked for {PROVIDER} and got {self._session.get_providers()}")
+        self._input = self._session.get_inputs()[0].name
+        self._run = self._session.run
+
+    def _session_options(self) -> Any:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = self._threads
+        options.inter_op_num_threads = 1
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+        options.log_severity_level = 3
+        return options
+
+    def __call__(self, batch: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Run one batch; ONNX Runtime returns when the output is in host memory."""
+        output: NDArray[np.float32] = self._run(None, {self._input: batch})[0]
+        return output
+
+    def effective(self) -> dict[str, Any]:
+        """Profile one run in a second session and count the operators that were executed.
+
+        The measured session is never the profiled one: profiling costs time at every operator.
+        """
+        import onnxruntime
+
+        options = self._session_options()
+        options.enable_profiling = True
+        with tempfile.TemporaryDirectory() as folder:
+            options.profile_file_prefix = str(Path(folder) / "profile")
+            profiled = onnxruntime.InferenceSession(str(self._path), options, providers=[PROVIDER])
+            profiled.run(None, {self._input: self._example})
+            events = json.loads(Path(profiled.end_profiling()).read_text(encoding="utf-8"))
+        executed: Counter[str] = Counter(
+            event["args"]["op_name"]
+            for event in events
+            if event.get("cat") == "Node" and event["name"].endswith("_kernel_time")
+        )
+        return {
+            "compute": {
+                label: count
+                for label, operators in (("fp32", _FP32_OPERATORS), ("int8", _INT8_OPERATORS))
+                if (count := sum(executed[name] for name in operators))
+            },
+            "operators": dict(executed.most_common(12)),
+            "threads": self._session.get_session_options().intra_op_num_threads,
+            "provider": self._session.get_providers()[0],
+            **self._details,
+        }
+
+    def compilations(self) -> int:
+        """Return 0: the graph is optimised once, when the session is made."""
+        return 0
+
+
+class OnnxRuntime:
+    """The model's one ONNX export, as it is or quantized by ONNX Runtime's own tools."""
+
+    name = "onnxruntime"
+    device = "cpu"
+    version = 1
+    packages = ("onnxruntime",)
+    precisions = ("fp32", "int8", "int8-dynamic")
+    options: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - read-only by contract
+    answers = True
+
+    def unsupported(self, model: Model, precision: str, **options: str) -> str | None:
+        """Return None: every model that exports to ONNX runs."""
+        return None
+
+    def prepare(self, model: Model, precision: str, store: Store, *, batch: int, **options: str) -> Artifact:
+        """Return the ONNX export for fp32, or a quantized copy of it."""
+        exported = preparation.onnx(model, store)
+        if precision == "fp32":
+            return exported
+        # Without VNNI two int8 products are added in 16 bits and may saturate: 7-bit weights avoid it.
+        reduce_range = not host.cpu().has_int8
+        recipe = Recipe(
+            kind="onnxruntime",
+            identity=preparation.identity(
+                model, backend=self.name, recipe=self.version, precision=precision, reduce_range=reduce_range
+            ),
+            packages=("onnxruntime", "onnx"),
+            parents=(exported,),
+        )
+        quantize = _quantize_static if precision == "int8" else _quantize_dynamic
+
+        def build(folder: Path) -> Mapping[str, Any]:
+            return quantize(model, exported, store, folder / "model.onnx", reduce_range)
+
+        return store.obtain(recipe, build)
+
+    def load(
+        self, model: Model, artifact: Artifact, precision: str, *, batch: int, threads: int, **options: str
+    ) -> OrtSession:
+        """Make a session with `threads` intra-op threads and all graph optimisations."""
+        example = np.zeros((batch, *model.input_shape), np.float32)
+        return OrtSession(artifact.path("model.onnx"), threads, example, artifact.details)
+
+
+def _optimized(exported: Artifact, folder: Path) -> Path:
+    """Return a copy of the export with batch norms folded, as the quantization tools want it."""
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    path = folder / "optimized.onnx"
+    quant_pre_process(exported.path("model.onnx"), path, skip_symbolic_shape=True)
+    return path
+
+
+def _quantize_static(
+    model: Model, exported: Artifact, store: Store, target: Path, reduce_range: bool
+) -> dict[str, Any]:
+    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+
+    class Photographs(CalibrationDataReader):  # type: ignore[misc]
+        def __init__(self) -> None:
+            images = np.load(preparation.reference(model, store).calibration)
+            self._batches = iter(np.split(images, len(images) // CALIBRATION_BATCH))
+
+        def get_next(self) -> dict[str, Any] | None:
+            images = next(self._batches, None)
+            return None if images is None else {"input": images}
+
+    with tempfile.TemporaryDirectory() as scratch:
+        quantize_static(
+            _optimized(exported, Path(scratch)),
+            target,
+            Photographs(),
+            quant_format=QuantFormat.QDQ,
+            activation_type=QuantType.QUInt8,
+            weight_type=QuantType.QInt8,
+            per_channel=True,
+            reduce_range=reduce_range,
+        )
+    return {
+        "quantization": "static, QDQ, activations uint8 per tensor, weights int8 per channel, min-max calibration",
+        "reduce_range": reduce_range,
+    }
+
+
+def _quantize_dynamic(
+    model: Model, exported: Artifact, store: Store, target: Path, reduce_range: bool
+) -> dict[str, Any]:
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    # The CPU provider's ConvInteger takes only unsigned weights.
+    unsigned = model.family == "convolutional"
+    with tempfile.TemporaryDirectory() as scratch:
+        quantize_dynamic(
+            _optimized(exported, Path(scratch)),
+            target,
+            weight_type=QuantType.QUInt8 if unsigned else QuantType.QInt8,
+            per_channel=not unsigned,
+            reduce_range=reduce_range,
+        )
+    return {
+        "quantization": f"dynamic, weights {'uint8 per tensor' if unsigned else 'int8 per channel'}",
+        "reduce_range": reduce_range,
+    }
+
+
+BACKEND = OnnxRuntime()

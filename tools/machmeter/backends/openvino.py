@@ -1,0 +1,165 @@
+"""OpenVINO on the CPU: fp32 and bf16 as told, int8 by NNCF post-training quantization."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from machmeter import preparation
+from machmeter.artifacts import Artifact, Recipe, Store
+from machmeter.models import Model
+
+IR = "model.xml"
+
+_COMPUTE_LAYERS = {
+    "Convolution", "Deconvolution", "GroupConvolution", "FullyConnected", "MatMul", "ScaledDotProductAttention",
+    "ScaledDotProductAttentionWithKVCache", "RNNSeq",
+}  # fmt: skip
+_TYPES = {"f32": "fp32", "bf16": "bf16", "f16": "fp16", "i8": "int8", "u8": "int8"}
+
+
+class OpenVinoSession:
+    """A compiled model with a fixed batch and one inference request."""
+
+    channels_last = False
+
+    def __init__(self, compiled: Any, details: Mapping[str, Any]) -> None:
+        self._compiled = compiled
+        self._details = details
+        self._request = compiled.create_infer_request()
+
+    def __call__(self, batch: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Infer synchronously. Input and output share memory with the runtime: nothing is copied."""
+        output: NDArray[np.float32] = self._request.infer(batch, share_inputs=True, share_outputs=True)[0]
+        return output
+
+    def effective(self) -> dict[str, Any]:
+        """Read the executed graph back from the runtime, and the settings it really uses."""
+        compute: Counter[str] = Counter()
+        kernels: Counter[str] = Counter()
+        for node in self._compiled.get_runtime_model().get_ops():
+            info = node.get_rt_info()
+            layer = info["layerType"].astype(str)
+            if layer in _COMPUTE_LAYERS:
+                kind = info["runtimePrecision"].astype(str)
+                compute[_TYPES.get(kind, kind)] += 1
+                kernels[f"{layer} {info['primitiveType'].astype(str)}"] += 1
+        properties = {
+            name: str(self._compiled.get_property(name))
+            for name in ("INFERENCE_PRECISION_HINT", "PERFORMANCE_HINT", "NUM_STREAMS")
+        }
+        return {
+            "compute": dict(compute),
+            "kernels": dict(kernels.most_common(8)),
+            "threads": int(self._compiled.get_property("INFERENCE_NUM_THREADS")),
+            "properties": properties,
+            **self._details,
+        }
+
+    def compilations(self) -> int:
+        """Return 0: the model is compiled once, when it is loaded."""
+        return 0
+
+
+class OpenVino:
+    """The model's one ONNX export as OpenVINO IR, in the precision the runtime is told to use."""
+
+    name = "openvino"
+    device = "cpu"
+    version = 1
+    packages = ("openvino",)
+    precisions = ("fp32", "bf16", "int8")
+    options: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - read-only by contract
+    answers = True
+
+    def unsupported(self, model: Model, precision: str, **options: str) -> str | None:
+        """Return None: every model that exports to ONNX runs."""
+        return None
+
+    def prepare(self, model: Model, precision: str, store: Store, *, batch: int, **options: str) -> Artifact:
+        """Return the IR in float32, or quantized by NNCF."""
+        exported = preparation.onnx(model, store)
+        plain = store.obtain(
+            Recipe(
+                kind="openvino",
+                identity=preparation.identity(model, backend=self.name, recipe=self.version, precision="fp32"),
+                packages=("openvino",),
+                parents=(exported,),
+            ),
+            lambda folder: _convert(exported, folder),
+        )
+        if precision != "int8":
+            return plain
+        settings = quantization_settings(model)
+        return store.obtain(
+            Recipe(
+                kind="openvino",
+                identity=preparation.identity(
+                    model, backend=self.name, recipe=self.version, precision=precision, settings=settings
+                ),
+                packages=("openvino", "nncf"),
+                parents=(plain,),
+            ),
+            lambda folder: _quantize(plain, preparation.reference(model, store).calibration, settings, folder),
+        )
+
+    def load(
+        self, model: Model, artifact: Artifact, precision: str, *, batch: int, threads: int, **options: str
+    ) -> OpenVinoSession:
+        """Compile for latency with a fixed batch.
+
+        The precision is always told: left alone, the CPU plugin computes "fp32" in bf16 where the CPU can.
+        For int8 it is left alone, so that what is not quantized runs as a user of the IR would see it.
+        """
+        import openvino
+
+        core = openvino.Core()
+        network = core.read_model(artifact.path(IR))
+        network.reshape([batch, *model.input_shape])
+        settings: dict[str, Any] = {
+            "PERFORMANCE_HINT": "LATENCY",
+            "INFERENCE_NUM_THREADS": threads,
+        }
+        if precision != "int8":
+            settings["INFERENCE_PRECISION_HINT"] = {"fp32": "f32", "bf16": "bf16"}[precision]
+        return OpenVinoSession(core.compile_model(network, "CPU", settings), artifact.details)
+
+
+def quantization_settings(model: Model) -> dict[str, str]:
+    """Return NNCF's settings for `model`. A transformer quantized without its preset loses its accuracy."""
+    if model.family == "transformer":
+        return {"preset": "mixed", "model_type": "transformer"}
+    return {"preset": "performance", "model_type": "none"}
+
+
+def _convert(exported: Artifact, folder: Path) -> None:
+    import openvino
+
+    network = openvino.convert_model(exported.path("model.onnx"))
+    openvino.save_model(network, folder / IR, compress_to_fp16=False)
+
+
+def _quantize(plain: Artifact, calibration: Path, settings: dict[str, str], folder: Path) -> dict[str, Any]:
+    import nncf
+    import openvino
+
+    network = openvino.Core().read_model(plain.path(IR))
+    images = np.load(calibration)
+    quantized = nncf.quantize(
+        network,
+        nncf.Dataset([images[i : i + 1] for i in range(len(images))]),
+        preset=nncf.QuantizationPreset(settings["preset"]),
+        model_type=None if settings["model_type"] == "none" else nncf.ModelType(settings["model_type"]),
+        subset_size=len(images),
+    )
+    openvino.save_model(quantized, folder / IR, compress_to_fp16=False)
+    inserted = sum(node.get_type_name() == "FakeQuantize" for node in quantized.get_ops())
+    return {"quantization": "NNCF post-training", **settings, "fake_quantize_nodes": inserted}
+
+
+BACKEND = OpenVino()

@@ -1,0 +1,62 @@
+"""A cell: one (device, backend, model, precision, further options, batch), and how it is written."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from machmeter.backends.base import Backend
+from machmeter.models import Model
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """The coordinates of one measurement."""
+
+    device: str
+    backend: str
+    model: str
+    precision: str
+    batch: int
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def series(self) -> str:
+        """Return asv's name of the class that measures it, such as `cpu.openvino.ResNet50`."""
+        return f"{self.device}.{self.backend}.{self.model}"
+
+    def key(self) -> str:
+        """Return its name, such as `cpu.eager.ResNet50(bf16, channels_last, 8)`."""
+        return f"{self.series}({', '.join([self.precision, *self.options.values(), str(self.batch)])})"
+
+
+def parameters(backend: Backend, model: Model) -> tuple[list[str], list[list[object]]]:
+    """Return asv's `param_names` and `params` for `backend` and `model`: precision, options, batch."""
+    names = ["precision", *backend.options, "batch"]
+    values: list[list[object]] = [
+        list(backend.precisions),
+        *(list(choices) for choices in backend.options.values()),
+        list(model.batches),
+    ]
+    return names, values
+
+
+def from_parameters(backend: Backend, model: Model, values: tuple[object, ...]) -> Cell:
+    """Return the cell that asv's parameter `values` stand for."""
+    precision, *options, batch = values
+    return Cell(
+        device=backend.device,
+        backend=backend.name,
+        model=model.name,
+        precision=str(precision),
+        batch=int(str(batch)),
+        options=dict(zip(backend.options, map(str, options), strict=True)),
+    )
+
+
+def all_cells(backend: Backend, model: Model) -> Iterator[Cell]:
+    """Yield every cell of `backend` and `model`, whether or not it is possible here."""
+    _, values = parameters(backend, model)
+    for combination in itertools.product(*values):
+        yield from_parameters(backend, model, combination)

@@ -1,0 +1,88 @@
+"""Every error a user can cause, with its exit code, and the two ways a cell can have no number.
+
+Exit codes are part of the interface: scripts may rely on them. 0 is success, 1 is reserved for an
+unexpected fault (a traceback: please report it) and 2 for a command line that cannot be parsed.
+"""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+
+class MachmeterError(Exception):
+    """A problem the user can solve: one line that says what to do, and an exit code."""
+
+    exit_code = 1
+
+
+class UnknownName(MachmeterError):
+    """A model, backend or precision was named that does not exist."""
+
+    exit_code = 3
+
+
+class StoreUnwritable(MachmeterError):
+    """The artifact store or the evidence folder cannot be written."""
+
+    exit_code = 4
+
+
+class DiskFull(MachmeterError):
+    """There is no space left where an artifact or a record must be written."""
+
+    exit_code = 5
+
+
+class NothingSelected(MachmeterError):
+    """A filter (a regular expression, a batch, a model) matches no benchmark."""
+
+    exit_code = 6
+
+
+class WeightsUnavailable(MachmeterError):
+    """The pretrained weights that were asked for cannot be had on this machine."""
+
+    exit_code = 7
+
+
+class NoResults(MachmeterError):
+    """There is nothing to show yet."""
+
+    exit_code = 8
+
+
+class BadSetting(MachmeterError):
+    """An environment variable or a configuration file has a value that cannot be used."""
+
+    exit_code = 9
+
+
+class RunFailed(MachmeterError):
+    """asv itself could not run (not: a cell failed)."""
+
+    exit_code = 10
+
+
+class Unsupported(NotImplementedError):
+    """The cell cannot exist here: a missing package, CPU feature or combination. asv shows "n/a".
+
+    It derives from NotImplementedError because that, raised in a `setup`, is how asv is told to skip.
+    """
+
+
+class CellFailed(RuntimeError):
+    """The cell ran and its number must not be used: a wrong label, a wrong answer, an impossible time."""
+
+
+def from_os_error(error: OSError, where: Path, what: str) -> MachmeterError:
+    """Turn an operating-system error met while writing `what` under `where` into one that says what to do."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull(
+            f"no space left on the disk while writing {what} under {where}: free some space, "
+            "or set MACHMETER_STORE to a folder on another disk"
+        )
+    return StoreUnwritable(
+        f"cannot write {what} under {where} ({error.strerror or error}): make it writable, "
+        "or set MACHMETER_STORE to a folder you can write"
+    )

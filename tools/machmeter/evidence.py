@@ -1,0 +1,234 @@
+"""What really ran: one JSON file per machine, commit and environment, beside asv's results.
+
+    {"schema": 1, "machine": ..., "commit": ..., "environment": ..., "stack": ...,
+     "runs": {RUN: {"host": ..., "versions": ..., "pins": ..., "cells": {CELL: {PROCESS: RECORD}}}}}
+
+A record is begun before anything risky happens, with `status` "running", and replaced when the process
+ends. A process that dies cannot write; whoever reads or writes next finds its record still "running" with
+nobody behind it, and `settle` turns that into a failure with what is known of the death.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import faulthandler
+import fcntl
+import json
+import os
+import re
+import signal
+import time
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from machmeter import artifacts, asvrun, host
+from machmeter.asvrun import AsvRun
+from machmeter.errors import from_os_error
+
+SCHEMA = 1
+
+Json = dict[str, Any]
+
+
+def versions() -> dict[str, str]:
+    """Return the version of every installed distribution: the stack as it really is."""
+    return {
+        str(item.metadata["Name"]).lower().replace("_", "-"): item.version
+        for item in metadata.distributions()
+        if item.metadata["Name"]
+    }
+
+
+def pin_mismatches(project: Path, stack: str | None) -> list[str] | None:
+    """Compare what is installed with the pins of `stack`. Return None where there are no pins to compare.
+
+    With `--python=same` asv stamps the stack's name on the results without installing it: only this
+    comparison tells whether the name is true.
+    """
+    file = project / "requirements" / f"{stack}.txt"
+    if stack is None or not file.is_file():
+        return None
+    installed = versions()
+    mismatches = []
+    for line in file.read_text(encoding="utf-8").splitlines():
+        pin = re.match(r"^([A-Za-z0-9._-]+)==([^\s;#]+)", line.strip())
+        if pin:
+            name, wanted = pin[1].lower().replace("_", "-"), pin[2]
+            have = installed.get(name)
+            if have is None or have.split("+")[0] != wanted:
+                mismatches.append(f"{name}: pinned {wanted}, installed {have or 'nothing'}")
+    return mismatches
+
+
+def read(path: Path) -> Json | None:
+    """Return the evidence in `path` with dead processes settled, or None where there is none or it is unreadable."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(content, dict) or content.get("schema") != SCHEMA:
+        return None
+    return settle(content)
+
+
+def settle(content: Json) -> Json:
+    """Return `content` with every record of a dead process turned into a failure with its reason."""
+    settled = copy.deepcopy(content)
+    for run in settled.get("runs", {}).values():
+        records = [record for cell in run.get("cells", {}).values() for record in cell.values()]
+        last = max((record.get("order", 0) for record in records), default=0)
+        for record in records:
+            if record.get("status") == "running" and not _alive(record):
+                record["status"] = "failed"
+                record["reason"] = _cause_of_death(record, last=record.get("order", 0) == last)
+    return settled
+
+
+def _alive(record: Json) -> bool:
+    return asvrun.process_identity(int(record["pid"])) == record.get("process")
+
+
+# How the fault handler begins its report, and the signal behind it.
+_FATAL = {
+    "Segmentation fault": 11,
+    "Aborted": 6,
+    "Bus error": 7,
+    "Illegal instruction": 4,
+    "Floating": 8,
+}
+
+
+def _cause_of_death(record: Json, *, last: bool) -> str:
+    """Say how a process died, from the trace that the fault handler left, if it could leave one.
+
+    SIGKILL leaves none. Where it hit the `last` process of a run, the whole run may have been killed.
+    """
+    path = Path(record.get("trace", ""))
+    try:
+        trace, ended = path.read_text(encoding="utf-8", errors="replace"), path.stat().st_mtime
+    except OSError:
+        trace, ended = "", 0.0
+    if not trace.strip():
+        peak = record.get("peak_resident_bytes")
+        known = f"; {peak / 1e6:.0f} MB were resident after loading" if peak else ""
+        other = ", or the run was interrupted" if last else ""
+        return f"killed (signal 9), most likely by the kernel for lack of memory{other}{known}"
+    for name, number in _FATAL.items():
+        if name in trace.splitlines()[0]:
+            return f"crashed (signal {number}, {name.lower()})"
+    seconds = ended - record.get("started_at", ended)
+    limit = record.get("timeout")
+    if limit and seconds >= limit - 1:
+        return f"timed out: stopped after {seconds:.0f} s (limit {limit:.0f} s)"
+    return f"stopped (signal 15) after {seconds:.0f} s"
+
+
+class Recorder:
+    """Writes the evidence of this process into the file of its run."""
+
+    def __init__(self, run: AsvRun) -> None:
+        self.run = run
+        self.path = run.evidence_file
+        self.process = asvrun.process_identity(os.getpid())
+        self.trace = self.path.parent / ".traces" / f"{self.process}.txt"
+
+    def begin(self, cell: str, benchmark: str, timeout: float) -> None:
+        """Say that this process starts on `benchmark` of `cell` and may take `timeout` seconds."""
+
+        def change(content: Json) -> None:
+            run = content["runs"].get(self.run.run)
+            if run is None:
+                run = content["runs"][self.run.run] = self._describe_run()
+            record = {
+                "benchmark": benchmark,
+                "status": "running",
+                "pid": os.getpid(),
+                "process": self.process,
+                "order": 1 + sum(len(processes) for processes in run["cells"].values()),
+                "started": _now(),
+                "started_at": time.time(),
+                "timeout": timeout,
+                "trace": str(self.trace),
+            }
+            run["cells"].setdefault(cell, {})[self.process] = record
+
+        self._update(change)
+
+    def record(self, cell: str, **facts: Any) -> None:
+        """Add `facts` to this process's record of `cell`."""
+
+        def change(content: Json) -> None:
+            content["runs"][self.run.run]["cells"][cell][self.process].update(facts)
+
+        self._update(change)
+
+    def watch(self) -> None:
+        """Let the fault handler write into the trace file when this process crashes or is told to stop."""
+        with self._writing():
+            self.trace.parent.mkdir(parents=True, exist_ok=True)
+            stream = self.trace.open("w", encoding="utf-8")
+        faulthandler.enable(stream)
+        faulthandler.register(signal.SIGTERM, stream, chain=True)
+
+    def records(self, cell: str) -> list[Json]:
+        """Return what the processes of this run have recorded of `cell` so far, this one left out."""
+        content = read(self.path) or {"runs": {}}
+        processes = content["runs"].get(self.run.run, {}).get("cells", {}).get(cell, {})
+        return [record for process, record in processes.items() if process != self.process]
+
+    def _describe_run(self) -> Json:
+        pins = pin_mismatches(self.run.project, self.run.stack)
+        return {
+            "started": _now(),
+            "host": host.facts(),
+            "versions": versions(),
+            "stack": self.run.stack,
+            "stack_mismatches": pins,
+            "uncommitted_changes": asvrun.has_uncommitted_changes(self.run.project),
+            "asv": {key: value for key, value in sorted(os.environ.items()) if key.startswith("ASV_")},
+            "cells": {},
+        }
+
+    def _update(self, change: Callable[[Json], None]) -> None:
+        """Apply `change` to the file: one writer at a time, and the new content appears at once or not at all."""
+        with self._writing():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.with_name(f".{self.path.name}.lock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                content = read(self.path)
+                if content is None:
+                    if self.path.exists():
+                        aside = self.path.with_name(f"{self.path.name}.unreadable-{self.process}")
+                        self.path.rename(aside)
+                        artifacts.say(f"{self.path} is unreadable: kept as {aside.name}, a new one is begun")
+                    content = {
+                        "schema": SCHEMA,
+                        "machine": self.run.machine,
+                        "commit": self.run.commit,
+                        "environment": self.run.environment,
+                        "stack": self.run.stack,
+                        "runs": {},
+                    }
+                change(content)
+                write_json(self.path, content)
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise from_os_error(error, self.path.parent, "evidence") from error
+
+
+def write_json(path: Path, content: Json) -> None:
+    """Write strict JSON to `path` by an atomic rename."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary.write_text(json.dumps(content, indent=1, sort_keys=True, allow_nan=False), encoding="utf-8")
+    temporary.replace(path)
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -1,0 +1,64 @@
+"""Do work in a child process, so that its memory and its crash stay there."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from machmeter.errors import CellFailed
+
+Result = TypeVar("Result")
+
+# Their thread pools do not survive a fork: a child would wait for threads that are not there.
+_CANNOT_FORK = ("torch", "onnxruntime", "openvino")
+
+
+def in_child(work: Callable[[], Result]) -> Result:
+    """Return `work()`, done in a forked child.
+
+    Exporting and quantizing a model takes several times the memory of running it; in the measuring process
+    that would count as the model's peak memory. An exception is raised here as it was there; a child that
+    dies raises CellFailed. In a process that has loaded a runtime already, the work is done in place.
+    """
+    if any(name in sys.modules for name in _CANNOT_FORK):
+        return work()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        _work_and_leave(work, writer)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as stream:
+        answer = stream.read()
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status) or not answer:
+        how = f"crashed (signal {os.WTERMSIG(status)})" if os.WIFSIGNALED(status) else "ended without a result"
+        raise CellFailed(f"preparation {how}")
+    succeeded, value = pickle.loads(answer)
+    if not succeeded:
+        raise value
+    result: Result = value
+    return result
+
+
+def _work_and_leave(work: Callable[[], Any], writer: int) -> None:
+    """Send the outcome of `work` to the parent and end this child without its parent's exit handlers."""
+    try:
+        try:
+            answer = pickle.dumps((True, work()))
+        except BaseException as error:
+            try:
+                answer = pickle.dumps((False, error))
+                pickle.loads(answer)
+            except Exception:
+                answer = pickle.dumps((False, CellFailed(f"{type(error).__name__}: {error}")))
+        with os.fdopen(writer, "wb") as stream:
+            stream.write(answer)
+        sys.stderr.flush()
+    finally:
+        os._exit(0)

@@ -1,0 +1,281 @@
+"""How one process measures one cell: prepare, load, first call, warm-up and proof, then timed calls.
+
+asv starts a process for each benchmark and parameter combination. For a cell the first of them is the
+*survey*: it measures everything that is measured once (load, first call, fidelity, memory) and leaves it in
+the evidence, where the `track_*` processes of the same run read it. Another process times forward calls.
+Both load the cell themselves, and both prove its labels and check its answers before a number is accepted.
+"""
+
+from __future__ import annotations
+
+import atexit
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from machmeter import backends, fidelity, host, inputs, labels, preparation, progress
+from machmeter.artifacts import Artifact, Store
+from machmeter.asvrun import current as current_asv_run
+from machmeter.backends.base import Backend, Session
+from machmeter.cells import Cell, from_parameters
+from machmeter.errors import CellFailed, Unsupported
+from machmeter.evidence import Recorder
+from machmeter.isolation import in_child
+from machmeter.models import Model
+
+WARM_UP_CALLS = 3
+WARM_UP_SECONDS = 1.0
+ROTATING_BUFFERS = 8
+
+
+class Measurement:
+    """The one cell that this process measures."""
+
+    def __init__(self, backend: Backend, model: Model, cell: Cell, timeout: float) -> None:
+        self.backend, self.model, self.cell = backend, model, cell
+        self.facts: dict[str, Any] = {}  # what the survey found, by benchmark name
+        self._timeout = timeout
+        run = current_asv_run()
+        self._recorder = Recorder(run) if run else None
+        self._session: Session | None = None
+        self._buffers: list[NDArray[np.float32]] = []
+        self._nanoseconds: list[int] = []
+        self._compilations = 0
+        self._least_seconds = 0.0
+        self._ready_for = ""
+        self._outcome: dict[str, Any] = {}
+
+    # ------------------------------------------------------------------ what asv's setups call
+
+    def survey(self) -> None:
+        """Measure everything but latency once; in later processes of the same run, read it instead."""
+        if self._ready_for:
+            return
+        known = self._known_in_this_run()
+        if known is not None:
+            self.facts = known
+            self._ready_for = "reading"
+            return
+        self._guarded("survey", self._measure_once)
+
+    def prepare_timing(self) -> None:
+        """Load, warm up and prove the cell, so that nothing but forward calls is left to time."""
+        if self._ready_for:
+            return
+        self._known_in_this_run()
+        self._guarded("time_forward", self._open)
+
+    def prepare_forward(self) -> None:
+        """Make sure that this process can call `forward`: a survey that was read cannot."""
+        if self._session is None:
+            self._ready_for = ""
+            self._guarded("peakmem_forward", self._measure_once)
+
+    # ------------------------------------------------------------------ what is timed
+
+    def forward(self) -> None:
+        """Run the next rotating batch. This is all that is timed."""
+        assert self._session is not None
+        batch = self._buffers[len(self._nanoseconds) % len(self._buffers)]
+        start = time.perf_counter_ns()
+        try:
+            self._session(batch)
+        except BaseException as error:
+            self._outcome = _failure(error)
+            raise
+        self._nanoseconds.append(time.perf_counter_ns() - start)
+
+    def check(self) -> None:
+        """Refuse a call that was recompiled or that ended sooner than the work can be done."""
+        if self._session is None or not self._nanoseconds:
+            return
+        problem = None
+        if self._session.compilations() != self._compilations:
+            problem = "recompiled while it was timed: its shape or settings changed"
+        elif self._nanoseconds[-1] < 1e9 * self._least_seconds:
+            problem = (
+                f"impossible: a call took {self._nanoseconds[-1] / 1e6:.3f} ms and this CPU needs at least "
+                f"{1e3 * self._least_seconds:.3f} ms; it returns before its work is done"
+            )
+        if problem:
+            self._outcome = {"status": "failed", "reason": problem}
+            raise CellFailed(problem)
+
+    # ------------------------------------------------------------------ inside
+
+    def _known_in_this_run(self) -> dict[str, Any] | None:
+        """Return what an earlier process of this run found of the cell, or raise what it met."""
+        if self._recorder is None:
+            return None
+        facts = None
+        for record in self._recorder.records(self.cell.key()):
+            if record["status"] == "n/a":
+                raise Unsupported(record["reason"])
+            if record["status"] == "failed":
+                raise CellFailed(f"failed earlier in this run: {record['reason']}")
+            facts = record.get("facts") or facts
+        return facts
+
+    def _guarded(self, benchmark: str, work: Any) -> None:
+        """Do `work` with its beginning, its end and any failure on record."""
+        self._ready_for = benchmark
+        key = self.cell.key()
+        if self._recorder:
+            self._recorder.watch()
+            self._recorder.begin(key, benchmark, self._timeout)
+        self._outcome = {"status": "ok"}
+        atexit.register(self._finish)
+        try:
+            work()
+        except BaseException as error:
+            self._outcome = _failure(error)
+            raise
+        if self._recorder:
+            self._recorder.record(key, peak_resident_bytes=host.peak_resident_bytes())
+
+    def _finish(self) -> None:
+        """Put the end of this process on record (at exit: asv does not say which call is the last)."""
+        timed = {}
+        if self._ready_for == "time_forward" and self._nanoseconds:
+            seconds = [count / 1e9 for count in self._nanoseconds]
+            timed = {
+                "samples": len(seconds),
+                "median_seconds": float(np.median(seconds)),
+                "sample_seconds": seconds,
+                "throttled_periods": host.limits().throttled_periods,
+            }
+        outcome = {**self._outcome, "peak_resident_bytes": host.peak_resident_bytes(), **timed}
+        if self._recorder:
+            self._recorder.record(self.cell.key(), **outcome)
+        progress.tell(self.cell.key(), self._ready_for, self.cell.batch, {**self.facts, **outcome})
+
+    def _measure_once(self) -> None:
+        artifact = self._open(all_images=True)
+        self.facts |= {
+            "track_prepare_time": artifact.prepare_seconds,
+            "track_prepare_time.built_on": artifact.built_on,
+            "track_artifact_size": artifact.size,
+        }
+        if self._recorder:
+            self._recorder.record(self.cell.key(), facts=self.facts)
+
+    def _open(self, *, all_images: bool = False) -> Artifact:
+        """Prepare, load and warm up; prove the label and the answers; fill the rotating buffers."""
+        cell, backend, model = self.cell, self.backend, self.model
+        reason = backends.unsupported(backend, model, cell.precision, **cell.options)
+        if reason:
+            raise Unsupported(reason)
+        threads = host.thread_budget()
+        artifact, reference = in_child(self._prepare)
+        images = inputs.Evaluation(
+            path=reference.evaluation if reference else None, model=model, batch=cell.batch
+        )
+
+        start = time.perf_counter()
+        session = backend.load(model, artifact, cell.precision, batch=cell.batch, threads=threads, **cell.options)
+        loaded = time.perf_counter()
+        images.channels_last = session.channels_last
+        example = images.chunk(0)
+        before_first = time.perf_counter()
+        session(example)
+        first = time.perf_counter() - before_first
+
+        outputs, calls, warmed = self._warm_up(session, images, all_images)
+        effective = session.effective()
+        if problem := labels.falsehood(cell.precision, effective["compute"]):
+            raise CellFailed(problem)
+        self.facts = {"track_load_time": loaded - start, "track_first_inference_time": first}
+        record: dict[str, Any] = {
+            "artifact": artifact.evidence(),
+            "effective": effective,
+            "threads": threads,
+            "inputs": {
+                "source": images.source,
+                "buffers": ROTATING_BUFFERS,
+                "rotating": True,
+                "includes_transfer": False,
+                "layout": "channels_last" if session.channels_last else "contiguous",
+            },
+            "warm_up": {"calls": calls, "seconds": warmed},
+            "cpu_features": list(host.cpu().features),
+        }
+        if reference:
+            similarity = fidelity.compare(outputs, reference.logits[: len(outputs)])
+            record["fidelity"] = {
+                "top1_agreement": similarity.top1_agreement,
+                "sqnr_db": similarity.sqnr_db,
+                "images": similarity.images,
+            }
+            self.facts |= {
+                "track_top1_agreement": similarity.top1_agreement,
+                "track_sqnr": similarity.sqnr_db,
+            }
+            self._least_seconds = host.least_seconds(
+                reference.operations_per_image * cell.batch, cell.precision
+            )
+        if self._recorder:
+            self._recorder.record(cell.key(), **record)
+        if reference and (problem := fidelity.shortfall(similarity, cell.precision)):
+            raise CellFailed(problem)
+
+        self._session = session
+        self._buffers = [images.chunk(i) for i in range(min(ROTATING_BUFFERS, max(2, images.chunks)))]
+        self._compilations = session.compilations()
+        return artifact
+
+    def _prepare(self) -> tuple[Artifact, preparation.Reference | None]:
+        store, cell = Store(), self.cell
+        artifact = self.backend.prepare(self.model, cell.precision, store, batch=cell.batch, **cell.options)
+        reference = preparation.reference(self.model, store) if self.backend.answers else None
+        return artifact, reference
+
+    def _warm_up(
+        self, session: Session, images: inputs.Evaluation, all_images: bool
+    ) -> tuple[NDArray[np.float32], int, float]:
+        """Call with the timed shape: at least 3 calls and 1 s, and as many as the check of answers needs."""
+        wanted = images.chunks if all_images else min(images.chunks, ROTATING_BUFFERS)
+        outputs: list[NDArray[np.float32]] = []
+        calls, start = 0, time.perf_counter()
+        while calls < max(WARM_UP_CALLS, wanted) or time.perf_counter() - start < WARM_UP_SECONDS:
+            output = session(images.chunk(calls % wanted))
+            if calls < wanted:
+                outputs.append(np.array(output, dtype=np.float32))
+            calls += 1
+        return np.concatenate(outputs)[: images.count], calls, time.perf_counter() - start
+
+
+def _failure(error: BaseException) -> dict[str, Any]:
+    """Return the outcome that `error` means: n/a where the cell cannot exist here, failed otherwise."""
+    if isinstance(error, Unsupported):
+        return {"status": "n/a", "reason": str(error)}
+    if isinstance(error, CellFailed):
+        return {"status": "failed", "reason": str(error)}
+    peak = host.peak_resident_bytes()
+    text = " ".join(str(error).split()) or "no message"
+    if isinstance(error, MemoryError) or "allocate memory" in text or "bad_alloc" in text or "bad alloc" in text:
+        reached = f"; the peak was {peak / 1e6:.0f} MB" if peak else ""
+        return {"status": "failed", "reason": f"out of memory ({text[:160]}){reached}"}
+    return {"status": "failed", "reason": f"{type(error).__name__}: {text[:400]}"}
+
+
+_measurement: Measurement | None = None
+
+
+def enter(backend: Backend, model: Model, values: tuple[object, ...], timeout: float) -> Measurement:
+    """Return this process's measurement of the cell that asv's parameter `values` stand for.
+
+    asv calls `setup` before every sample, so the measurement is kept for the life of the process.
+    """
+    global _measurement
+    cell = from_parameters(backend, model, values)
+    if _measurement is None or _measurement.cell != cell:
+        _measurement = Measurement(backend, model, cell, timeout)
+    return _measurement
+
+
+def current() -> Measurement:
+    """Return the measurement that `enter` began in this process."""
+    assert _measurement is not None, "enter() was not called"
+    return _measurement

@@ -1,0 +1,66 @@
+"""Unit and direction of every metric: the only place where they are written down.
+
+asv knows units but no directions, so whatever judges or draws a result asks here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Direction = Literal["lower", "higher"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """One measured quantity. `benchmark` is the method's name in asv's results."""
+
+    benchmark: str
+    title: str
+    unit: str  # as asv shows it
+    better: Direction
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric(benchmark="time_forward", title="latency of one forward call", unit="seconds", better="lower"),
+    Metric(benchmark="peakmem_forward", title="peak resident memory", unit="bytes", better="lower"),
+    Metric(benchmark="track_prepare_time", title="cold preparation", unit="seconds", better="lower"),
+    Metric(benchmark="track_load_time", title="load of a prepared artifact", unit="seconds", better="lower"),
+    Metric(benchmark="track_first_inference_time", title="first call", unit="seconds", better="lower"),
+    Metric(benchmark="track_artifact_size", title="artifact size", unit="bytes", better="lower"),
+    Metric(
+        benchmark="track_top1_agreement", title="top-1 agreement with fp32", unit="fraction", better="higher"
+    ),
+    Metric(benchmark="track_sqnr", title="signal to quantization noise", unit="dB", better="higher"),
+    Metric(benchmark="time_matrix_product", title="fixed NumPy matrix product", unit="seconds", better="lower"),
+)
+
+_BY_BENCHMARK = {metric.benchmark: metric for metric in METRICS}
+
+# Fewer samples than this cannot carry the percentile: 1 / (1 - q) samples lie beyond it on average.
+_SAMPLES_NEEDED = {0.50: 1, 0.95: 20, 0.99: 100}
+
+
+def metric(benchmark: str) -> Metric:
+    """Return the metric that the benchmark method `benchmark` measures. Raises KeyError if there is none."""
+    return _BY_BENCHMARK[benchmark]
+
+
+def percentile(samples: Sequence[float], q: float) -> float | None:
+    """Return the q-quantile of `samples` (linear interpolation), or None where there are too few of them.
+
+    The 95th percentile needs 20 samples and the 99th needs 100; the median needs one.
+    """
+    if len(samples) < _SAMPLES_NEEDED[q]:
+        return None
+    ordered = sorted(samples)
+    position = q * (len(ordered) - 1)
+    below = int(position)
+    above = min(below + 1, len(ordered) - 1)
+    return float(ordered[below] + (ordered[above] - ordered[below]) * (position - below))
+
+
+def images_per_second(seconds_per_call: float, batch: int) -> float:
+    """Return the throughput in images per second of one call that handles `batch` images."""
+    return batch / seconds_per_call
