@@ -1,10 +1,10 @@
 """Controls: what the harness costs per call, and whether the machine is as fast as it was."""
 
 import numpy as np
-from machmeter import host
-from machmeter.suite import null_class
 from threadpoolctl import threadpool_limits
 
+from machmeter import host
+from machmeter.suite import null_class
 
 # One call of a backend that computes nothing: the overhead of the harness.
 Null = null_class(__name__)

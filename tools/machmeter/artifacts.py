@@ -64,7 +64,12 @@ class Recipe:
 
     def key(self) -> str:
         """Return the name under which the store keeps it: 20 hexadecimal digits."""
-        described = {"schema": SCHEMA, "kind": self.kind, "identity": self.identity, "toolchain": self.toolchain()}
+        described = {
+            "schema": SCHEMA,
+            "kind": self.kind,
+            "identity": self.identity,
+            "toolchain": self.toolchain(),
+        }
         return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:20]
 
 

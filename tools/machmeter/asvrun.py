@@ -1,17 +1,21 @@
 """What asv is doing around this process: which run, machine, commit and environment the numbers belong to.
 
-asv gives its benchmark processes `ASV_CONF_DIR` and `ASV_ENV_NAME`, and `ASV_COMMIT` where it built the
-project itself. With `--python=same` it installs nothing and sets no `ASV_COMMIT`; the machine's name and
-`--set-commit-hash` are then only on the command line of asv, which is this process's parent.
+In an environment that it built, asv gives its benchmark processes `ASV_CONF_DIR`, `ASV_ENV_NAME` and
+`ASV_COMMIT`. With `--python=same` it gives them nothing but the variables of its matrix (tried with asv
+0.6.6): folder, machine and commit are then read from asv itself, which is this process's parent, and the
+environment's name is composed as asv composes it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import platform
+import re
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,22 +53,39 @@ def evidence_file(results: Path, machine: str, commit: str, environment: str) ->
 
 def current() -> AsvRun | None:
     """Return the run this process belongs to, or None outside asv."""
+    parent = os.getppid()
+    arguments = _asv_arguments(_command_line(parent))
     folder = os.environ.get("ASV_CONF_DIR")
+    if not folder and arguments:
+        with contextlib.suppress(OSError):  # asv changes to the folder of its configuration
+            folder = str(Path(f"/proc/{parent}/cwd").readlink())
     if not folder:
         return None
     project = Path(folder)
-    arguments = _command_line(os.getppid())
-    configuration = read_configuration(Path(project, _option(arguments, "--config") or CONFIGURATION))
+    configuration = read_configuration(project / Path(_option(arguments, "--config") or CONFIGURATION).name)
     commit = os.environ.get("ASV_COMMIT") or _commit(project, _option(arguments, "--set-commit-hash") or "HEAD")
     return AsvRun(
-        run=os.environ.get("MACHMETER_RUN") or process_identity(os.getppid()),
+        run=os.environ.get("MACHMETER_RUN") or process_identity(parent),
         machine=_option(arguments, "--machine", "-m") or machine_name(),
         commit=commit,
-        environment=os.environ.get("ASV_ENV_NAME", "unknown"),
+        environment=os.environ.get("ASV_ENV_NAME") or _existing_environment(configuration),
         stack=os.environ.get("STACK"),
         project=project,
         results=project / configuration.get("results_dir", "results"),
     )
+
+
+def _existing_environment(configuration: dict[str, Any]) -> str:
+    """Return asv's name for an environment that it found rather than built: the interpreter and the matrix."""
+    matrix = configuration.get("matrix", {})
+    variables = sorted({*matrix.get("env", {}), *matrix.get("env_nobuild", {})})
+    interpreter = sys.executable.replace(os.sep, "_")
+    parts = [
+        "existing",
+        f"py{interpreter}",
+        *(f"{name}{os.environ[name]}" for name in variables if name in os.environ),
+    ]
+    return re.sub(r'[<>:"/\\^|?*\x00-\x1f]', "_", "-".join(parts))
 
 
 def read_configuration(path: Path) -> dict[str, Any]:
@@ -107,6 +128,14 @@ def _command_line(pid: int) -> list[str]:
         return Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
     except OSError:
         return []
+
+
+def _asv_arguments(command_line: list[str]) -> list[str]:
+    """Return what follows `asv` in a command line such as `python -m asv run ...`, nothing where it is not asv."""
+    for position, argument in enumerate(command_line[:4]):
+        if Path(argument).name == "asv":
+            return command_line[position + 1 :]
+    return []
 
 
 def _option(arguments: list[str], *names: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -31,12 +32,35 @@ class Cell:
         return f"{self.series}({', '.join([self.precision, *self.options.values(), str(self.batch)])})"
 
 
+_KEY = re.compile(r"^(?P<device>\w+)\.(?P<backend>\w+)\.(?P<model>\w+)\((?P<values>[^()]*)\)$")
+
+
+def parse(key: str) -> Cell | None:
+    """Return the cell called `key`, or None where it is not the name of a cell.
+
+    A name carries the values of options and not the options' names; they are numbered here.
+    """
+    found = _KEY.match(key)
+    values = [value.strip() for value in found["values"].split(",")] if found else []
+    if not found or len(values) < 2 or not values[-1].isdigit():
+        return None
+    precision, *options, batch = values
+    return Cell(
+        device=found["device"],
+        backend=found["backend"],
+        model=found["model"],
+        precision=precision,
+        batch=int(batch),
+        options={f"option{number}": value for number, value in enumerate(options, 1)},
+    )
+
+
 def parameters(backend: Backend, model: Model) -> tuple[list[str], list[list[object]]]:
     """Return asv's `param_names` and `params` for `backend` and `model`: precision, options, batch."""
     names = ["precision", *backend.options, "batch"]
     values: list[list[object]] = [
         list(backend.precisions),
-        *(list(choices) for choices in backend.options.values()),
+        *([*choices] for choices in backend.options.values()),
         list(model.batches),
     ]
     return names, values

@@ -118,7 +118,10 @@ def limits() -> Limits:
     for folder in _cgroup_folders():
         quota, period = [*(_read(f"{folder}/cpu.max") or "").split(), "", ""][:2]
         if not quota:
-            quota, period = _read(f"{folder}/cpu.cfs_quota_us") or "", _read(f"{folder}/cpu.cfs_period_us") or ""
+            quota, period = (
+                _read(f"{folder}/cpu.cfs_quota_us") or "",
+                _read(f"{folder}/cpu.cfs_period_us") or "",
+            )
         if quota.isdigit() and period.isdigit() and int(period):
             quotas.append(int(quota) / int(period))
         for name in ("memory.max", "memory.limit_in_bytes"):

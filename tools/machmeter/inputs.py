@@ -43,7 +43,7 @@ def crops(model: Model) -> tuple[Images, Images]:
         pixels = np.asarray(patch, dtype=np.float32) / 255.0
         if random.integers(2):
             pixels = pixels[:, ::-1]
-        normalised = (pixels - np.float32(model.mean)) / np.float32(model.std)
+        normalised = (pixels - np.array(model.mean, np.float32)) / np.array(model.std, np.float32)
         return np.ascontiguousarray(normalised.transpose(2, 0, 1), dtype=np.float32)
 
     def batch(count: int, left: bool) -> Images:

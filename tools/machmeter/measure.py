@@ -149,6 +149,7 @@ class Measurement:
         outcome = {**self._outcome, "peak_resident_bytes": host.peak_resident_bytes(), **timed}
         if self._recorder:
             self._recorder.record(self.cell.key(), **outcome)
+            self._recorder.trace.unlink(missing_ok=True)
         progress.tell(self.cell.key(), self._ready_for, self.cell.batch, {**self.facts, **outcome})
 
     def _measure_once(self) -> None:
@@ -169,9 +170,7 @@ class Measurement:
             raise Unsupported(reason)
         threads = host.thread_budget()
         artifact, reference = in_child(self._prepare)
-        images = inputs.Evaluation(
-            path=reference.evaluation if reference else None, model=model, batch=cell.batch
-        )
+        images = inputs.Evaluation(path=reference.evaluation if reference else None, model=model, batch=cell.batch)
 
         start = time.perf_counter()
         session = backend.load(model, artifact, cell.precision, batch=cell.batch, threads=threads, **cell.options)
@@ -199,7 +198,6 @@ class Measurement:
                 "layout": "channels_last" if session.channels_last else "contiguous",
             },
             "warm_up": {"calls": calls, "seconds": warmed},
-            "cpu_features": list(host.cpu().features),
         }
         if reference:
             similarity = fidelity.compare(outputs, reference.logits[: len(outputs)])
@@ -212,9 +210,7 @@ class Measurement:
                 "track_top1_agreement": similarity.top1_agreement,
                 "track_sqnr": similarity.sqnr_db,
             }
-            self._least_seconds = host.least_seconds(
-                reference.operations_per_image * cell.batch, cell.precision
-            )
+            self._least_seconds = host.least_seconds(reference.operations_per_image * cell.batch, cell.precision)
         if self._recorder:
             self._recorder.record(cell.key(), **record)
         if reference and (problem := fidelity.shortfall(similarity, cell.precision)):

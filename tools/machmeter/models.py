@@ -155,6 +155,17 @@ MODELS: tuple[Model, ...] = (
         family="convolutional",
         benchmarked=False,
     ),
+    Model(
+        name="ViTTiny16",
+        version=1,
+        packages=("torch", "timm"),
+        build=_timm("vit_tiny_patch16_224"),
+        family="transformer",
+        mean=HALF,
+        std=HALF,
+        batches=(1, 8),
+        benchmarked=False,
+    ),
 )
 
 

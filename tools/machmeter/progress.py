@@ -12,7 +12,15 @@ from typing import Any
 
 PIPE = "MACHMETER_PROGRESS"
 
-_TOLD = ("status", "reason", "median_seconds", "samples", "track_top1_agreement", "track_sqnr", "track_load_time")
+_TOLD = (
+    "status",
+    "reason",
+    "median_seconds",
+    "samples",
+    "track_top1_agreement",
+    "track_sqnr",
+    "track_load_time",
+)
 
 
 def tell(cell: str, benchmark: str, batch: int, facts: dict[str, Any]) -> None:

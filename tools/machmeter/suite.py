@@ -1,13 +1,12 @@
 """asv benchmark classes, generated for a backend: one class per model, one parameter axis per option.
 
-Facts of asv that shape this module: classes are found if they are attributes of a benchmark module, an
-abstract base is not listed, all generated classes would share one version hash unless each says its own,
+Facts of asv that shape this module: classes are found if they are attributes of a benchmark module (so the
+bases here must never be imported into one), all generated classes would share one version hash unless each says its own,
 and `setup` runs before every sample, so the session lives in the process and not in the class.
 """
 
 from __future__ import annotations
 
-import abc
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -43,7 +42,7 @@ def _measures(setup: Callable[..., None]) -> Callable[[Any], Any]:
     return decorate
 
 
-class Timing(abc.ABC):
+class Timing:
     """The latency of one backend and one model."""
 
     backend: Backend
@@ -59,10 +58,6 @@ class Timing(abc.ABC):
     repeat = (5, 1000, 8.0)  # at least 5 samples, at most 1000 or 8 s of them
     rounds = 1  # more processes where somebody judges: asv run -a rounds=4
     min_run_count = 1
-
-    @abc.abstractmethod
-    def _concrete(self) -> None:
-        """Mark this base abstract, so that asv does not list it."""
 
     def setup(self, *values: object) -> None:
         """Say which cell this process measures; the set-up of the benchmark method does the rest."""
@@ -147,7 +142,6 @@ def _benchmark_class(
         {
             "__module__": module,
             "__doc__": f"{model.name} on {backend.name}.",
-            "_concrete": lambda self: None,
             "backend": backend,
             "model": model,
             "version": f"{backend.version}.{model.version}",

@@ -54,9 +54,7 @@ def compiled(store: Store, described: Recipe, program: Callable[[], Any], autoca
     return store.obtain(described, build)
 
 
-def load(
-    model: Model, artifact: Artifact, *, batch: int, threads: int, details: dict[str, Any]
-) -> _torch.TorchSession:
+def load(model: Model, artifact: Artifact, *, batch: int, threads: int, details: dict[str, Any]) -> _torch.TorchSession:
     """Load a compiled package; its precision was fixed when it was compiled."""
     import torch
 

@@ -21,7 +21,9 @@ _CACHE_VARIABLE = "TORCHINDUCTOR_CACHE_DIR"  # read by inductor at every compila
 
 # Primitives of oneDNN that multiply; everything else moves or converts data.
 _COMPUTE = ("convolution", "deconvolution", "matmul", "inner_product")
-_EXECUTED = re.compile(r"^onednn_verbose,.*?\bexec\b,cpu,(?P<primitive>\w+),(?P<kernel>[^,]+),.*?src[:_](?P<type>\w+?):")
+_EXECUTED = re.compile(
+    r"^onednn_verbose,.*?\bexec\b,cpu,(?P<primitive>\w+),(?P<kernel>[^,]+),.*?src[:_](?P<type>\w+?):"
+)
 _TYPES = {"f32": "fp32", "bf16": "bf16", "f16": "fp16", "s8": "int8", "u8": "int8"}
 
 

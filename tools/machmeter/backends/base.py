@@ -63,7 +63,9 @@ class Backend(Protocol):
         """
         ...
 
-    def load(self, model: Model, artifact: Artifact, precision: str, *, batch: int, threads: int, **options: str) -> Session:
+    def load(
+        self, model: Model, artifact: Artifact, precision: str, *, batch: int, threads: int, **options: str
+    ) -> Session:
         """Make a prepared artifact ready to run."""
         ...
 

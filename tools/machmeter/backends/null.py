@@ -38,7 +38,7 @@ class Null:
     """Does nothing, for every model."""
 
     name = "null"
-    device = "cpu"
+    device = "control"
     version = 1
     packages: tuple[str, ...] = ()
     precisions = ("fp32",)

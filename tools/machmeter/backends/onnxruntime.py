@@ -22,7 +22,16 @@ CALIBRATION_BATCH = 1
 
 # Operators that multiply, by the type they multiply in. The names are those of ONNX, of its
 # com.microsoft domain and of the fused forms that ONNX Runtime's optimizers write.
-_FP32_OPERATORS = {"Conv", "FusedConv", "ConvTranspose", "MatMul", "FusedMatMul", "Gemm", "FusedGemm", "Attention"}
+_FP32_OPERATORS = {
+    "Conv",
+    "FusedConv",
+    "ConvTranspose",
+    "MatMul",
+    "FusedMatMul",
+    "Gemm",
+    "FusedGemm",
+    "Attention",
+}
 _INT8_OPERATORS = {
     "QLinearConv", "ConvInteger", "QLinearMatMul", "MatMulInteger", "MatMulIntegerToFloat", "DynamicQuantizeMatMul",
     "QGemm", "QAttention",

@@ -38,9 +38,7 @@ class TorchAO:
         """Quantize with calibration images, then compile ahead of time for `batch`."""
         weights = preparation.weights(model, store)
         calibration = preparation.reference(model, store).calibration
-        identity = preparation.identity(
-            model, backend=self.name, recipe=self.version, precision=precision, batch=batch
-        )
+        identity = preparation.identity(model, backend=self.name, recipe=self.version, precision=precision, batch=batch)
         described = _aot.recipe(identity, weights, threads=host.thread_budget())
 
         def program() -> Any:

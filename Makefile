@@ -1,0 +1,51 @@
+# Everything a contributor or a user runs. `make` alone prints this list.
+.DEFAULT_GOAL := help
+.PHONY: help setup bench show test test-quick lint bench-harness clean
+
+PYTHON ?= python3
+MODEL ?= ResNet50
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+help:  ## Print this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+setup: $(VENV)/.cpu  ## Make .venv with the pinned stack `cpu` and the commands
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "machmeter needs Python 3.11 or newer: make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.cpu: $(VENV)/bin/python requirements/cpu.txt requirements/tools.txt pyproject.toml
+	@echo "Installing the stack cpu into $(VENV) (about 5.5 GB, one to five minutes) ..."
+	$(PIP) -r requirements/cpu.txt -r requirements/tools.txt
+	$(PIP) --no-deps --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.cpu requirements/dev.txt
+	$(PIP) -r requirements/dev.txt
+	@touch $@
+
+bench: setup  ## Measure MODEL (default ResNet50; 'all' for every model) on every CPU backend, then show the table
+	$(BIN)/machmeter bench $(foreach model,$(MODEL),--model $(model))
+
+show: setup  ## Show what was measured so far
+	$(BIN)/machmeter show
+
+test: $(VENV)/.dev lint  ## Check the style and run every test (real models, real asv: 10 to 15 minutes on 2 cores)
+	$(BIN)/python -m pytest
+
+test-quick: $(VENV)/.dev  ## Run the tests that need no real model (one minute)
+	$(BIN)/python -m pytest -m "not models"
+
+lint: $(VENV)/.dev  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench-harness: setup  ## Measure what our harness itself costs, against each runtime's own tools
+	$(BIN)/python tools/bench_harness.py
+
+clean:  ## Remove the environment and asv's builds; results, evidence and the artifact store stay
+	rm -rf $(VENV) .asv build tools/*.egg-info

@@ -1,0 +1,206 @@
+"""Run the benchmarks of chosen models with asv, from one command, with progress.
+
+asv is called once per model and backend, so that what is finished is in asv's files even if a later part is
+killed. It runs with `--python=same`: the interpreter that runs this is the environment that is measured.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from machmeter import asvrun, backends, cells, models, progress
+from machmeter.artifacts import Store
+from machmeter.cells import Cell
+from machmeter.errors import BadSetting, DiskFull, NothingSelected, RunFailed, UnknownName, from_os_error
+from machmeter.models import Model
+
+DEFAULT_BATCHES = (1, 8)
+LEAST_FREE_BYTES = 2_000_000_000  # the artifacts of one model, with room for a quantizer's scratch files
+LOG = Path(".asv/bench.log")
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """What one call of asv measures."""
+
+    title: str
+    patterns: tuple[str, ...]
+    cells: tuple[Cell, ...]
+
+
+def select_models(names: Iterable[str]) -> list[Model]:
+    """Return the models called `names`; "all" stands for every benchmarked one. Raises UnknownName."""
+    chosen: list[Model] = []
+    for name in names:
+        chosen += (
+            [model for model in models.MODELS if model.benchmarked] if name.lower() == "all" else [models.get(name)]
+        )
+    return list(dict.fromkeys(chosen))
+
+
+def plan(chosen: list[Model], names: list[str], batches: list[int], pattern: str | None) -> list[Part]:
+    """Return the parts that measure `chosen` on the backends `names` (all where none is named).
+
+    `pattern` is a regular expression over cell names. Raises NothingSelected where nothing is left.
+    """
+    try:
+        wanted = re.compile(pattern or "")
+    except re.error as error:
+        raise NothingSelected(f"--filter {pattern!r} is not a regular expression: {error}") from error
+    parts = []
+    for model in chosen:
+        if not model.benchmarked:
+            raise UnknownName(f"{model.name} is only for tests: choose from {_benchmarked()}")
+        for name in names or [item for item in backends.names() if backends.get(item).answers]:
+            backend = backends.get(name)
+            picked = tuple(
+                cell for cell in cells.all_cells(backend, model) if cell.batch in batches and wanted.search(cell.key())
+            )
+            if picked:
+                patterns = tuple(_pattern(cell) for cell in picked)
+                parts.append(Part(title=f"{model.name} on {name}", patterns=patterns, cells=picked))
+    if not parts:
+        raise NothingSelected(
+            f"nothing matches: models {', '.join(model.name for model in chosen)}, backends {', '.join(names) or 'all'}, "
+            f"batches {', '.join(map(str, batches))}" + (f", filter {pattern!r}" if pattern else "")
+        )
+    return parts
+
+
+def _benchmarked() -> str:
+    return ", ".join(model.name for model in models.MODELS if model.benchmarked)
+
+
+def _pattern(cell: Cell) -> str:
+    """Return the regular expression with which asv selects all benchmarks of `cell` and no others."""
+    values = [*(repr(text) for text in (cell.precision, *cell.options.values())), str(cell.batch)]
+    return rf"^{re.escape(cell.series)}\.\w+\({re.escape(', '.join(values))}\)$"
+
+
+def check_folders(project: Path) -> None:
+    """Raise where the project, the store or the disk cannot take a run."""
+    if not (project / asvrun.CONFIGURATION).is_file():
+        raise BadSetting(f"no {asvrun.CONFIGURATION} in {project}: run this in a clone of the project")
+    root = Store().root
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=root) as probe:
+            probe.write(b"machmeter")
+    except OSError as error:
+        raise from_os_error(error, root, "the artifact store") from error
+    free = shutil.disk_usage(root).free
+    if free < LEAST_FREE_BYTES:
+        raise DiskFull(
+            f"only {free / 1e9:.1f} GB are free under {root} and a run needs up to {LEAST_FREE_BYTES / 1e9:.0f} GB: "
+            "free some space, or set MACHMETER_STORE to a folder on another disk"
+        )
+
+
+def run(parts: list[Part], project: Path, say: Say, attributes: Iterable[str] = ()) -> None:
+    """Measure `parts`, one asv call each. Raises RunFailed where asv itself cannot run."""
+    _know_machine(project)
+    log = project / LOG
+    log.parent.mkdir(parents=True, exist_ok=True)
+    total = sum(len(part.cells) for part in parts)
+    with (
+        tempfile.TemporaryDirectory(prefix="machmeter-") as folder,
+        log.open("w", encoding="utf-8") as output,
+    ):
+        pipe = Path(folder) / "progress"
+        os.mkfifo(pipe)
+        environment = {**os.environ, progress.PIPE: str(pipe), "MACHMETER_RUN": uuid.uuid4().hex[:16]}
+        listener = _Listener(pipe, say, total)
+        listener.start()
+        try:
+            _asv(["-b", r"^control\."], project, environment, output, attributes)
+            for part in parts:
+                say(f"{part.title}: {len(part.cells)} cells")
+                patterns = [argument for pattern in part.patterns for argument in ("-b", pattern)]
+                _asv(patterns, project, environment, output, attributes)
+        finally:
+            listener.stop()
+
+
+def _asv(
+    patterns: list[str], project: Path, environment: dict[str, str], output: Any, attributes: Iterable[str]
+) -> None:
+    command = [sys.executable, "-m", "asv", "run", "--python=same", "--set-commit-hash", "HEAD"]
+    command += ["--record-samples", "--show-stderr", *(part for item in attributes for part in ("-a", item))]
+    position = output.tell()
+    done = subprocess.run(
+        [*command, *patterns],
+        cwd=project,
+        env=environment,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    if done.returncode not in (0, 2):  # 2: some benchmarks failed; the evidence says why
+        output.flush()
+        text = Path(output.name).read_text(encoding="utf-8", errors="replace")[position:].strip()
+        last = text.splitlines()[-1].strip(" ·") if text else "it said nothing"
+        raise RunFailed(f"asv stopped with exit code {done.returncode}: {last} (all of it: {output.name})")
+
+
+def _know_machine(project: Path) -> None:
+    """Let asv note the facts of this machine without a prompt, unless it knows the machine already."""
+    if Path("~/.asv-machine.json").expanduser().is_file():
+        return
+    command = [sys.executable, "-m", "asv", "machine", "--yes"]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RunFailed(f"asv cannot note the facts of this machine: {(done.stdout + done.stderr).strip()[-300:]}")
+
+
+class _Listener(threading.Thread):
+    """Says a line for each process that ends. It sleeps in a read until there is one."""
+
+    def __init__(self, pipe: Path, say: Say, total: int) -> None:
+        super().__init__(daemon=True)
+        self._say, self._total, self._done = say, total, set[str]()
+        self._descriptor = os.open(pipe, os.O_RDWR)  # a writer of its own: no end of file between processes
+
+    def run(self) -> None:
+        with os.fdopen(self._descriptor, "r", encoding="utf-8") as stream:
+            for line in stream:
+                event = json.loads(line)
+                if event.get("stop"):
+                    return
+                self._tell(event)
+
+    def stop(self) -> None:
+        os.write(self._descriptor, b'{"stop": true}\n')
+        self.join()
+
+    def _tell(self, event: dict[str, Any]) -> None:
+        cell, failed = event["cell"], event.get("status") != "ok"
+        if cell.startswith("control."):
+            return
+        if event["benchmark"] == "time_forward" or failed:
+            self._done.add(cell)
+        counted = f"[{len(self._done):>3}/{self._total}]"
+        if failed:
+            self._say(f"{counted} {cell}: {event.get('status')}: {event.get('reason')}")
+        elif "median_seconds" in event:
+            seconds = event["median_seconds"]
+            self._say(f"{counted} {cell}: {1e3 * seconds:.2f} ms, {event['batch'] / seconds:.1f} images/s")
+        else:
+            agreement = event.get("track_top1_agreement")
+            answers = (
+                f", top-1 agreement {agreement:.3f}, {event['track_sqnr']:.1f} dB" if agreement is not None else ""
+            )
+            self._say(f"{counted} {cell}: loaded in {event.get('track_load_time', 0):.2f} s{answers}")

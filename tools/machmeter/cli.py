@@ -1,0 +1,109 @@
+"""The command line. Everything that touches the world is called from here; nothing is decided here."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from machmeter import asvrun, backends, bench, cells, host, models
+from machmeter.errors import MachmeterError, NoResults
+from machmeter.results import show as shown
+from machmeter.results import table
+
+app = typer.Typer(
+    help="Measure which deep-learning inference configuration is fastest on this machine, and still right.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+MODEL = Annotated[list[str] | None, typer.Option("--model", "-m", help="A model, or 'all'. May be repeated.")]
+PROJECT = Annotated[Path, typer.Option("--project", help="The folder with asv.conf.json.")]
+
+
+@app.command("bench")
+def bench_command(
+    model: MODEL = None,
+    backend: Annotated[list[str] | None, typer.Option("--backend", help="May be repeated. Default: all.")] = None,
+    batch: Annotated[list[int] | None, typer.Option("--batch", help="May be repeated. Default: 1 and 8.")] = None,
+    filter_: Annotated[str | None, typer.Option("--filter", help="A regular expression over cell names.")] = None,
+    attribute: Annotated[
+        list[str] | None, typer.Option("--attribute", "-a", help="Passed to asv, such as rounds=4.")
+    ] = None,
+    project: PROJECT = Path(),
+) -> None:
+    """Measure models on every CPU backend and precision, then show the table."""
+    project = project.resolve()
+    chosen = bench.select_models(model or ["ResNet50"])
+    parts = bench.plan(chosen, backend or [], list(batch or bench.DEFAULT_BATCHES), filter_)
+    bench.check_folders(project)
+    bench.run(parts, project, lambda line: print(line, flush=True), attribute or [])
+    _show([item.name for item in chosen], None, False, project)
+
+
+@app.command("show")
+def show_command(
+    model: MODEL = None,
+    machine: Annotated[str | None, typer.Option(help="Default: this machine.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON, with the same digits.")] = False,
+    project: PROJECT = Path(),
+) -> None:
+    """Show what was measured: a table per model, best first, failed and n/a cells with their reasons."""
+    _show([item.name for item in bench.select_models(model or [])], machine, as_json, project.resolve())
+
+
+def _show(names: list[str], machine: str | None, as_json: bool, project: Path) -> None:
+    configuration = asvrun.read_configuration(project / asvrun.CONFIGURATION)
+    results = project / configuration.get("results_dir", "results")
+    known = table.machines(results)
+    name = machine or asvrun.machine_name()
+    if name not in known:
+        others = f"; there are results of {', '.join(known)}: use --machine" if known else ""
+        raise NoResults(f"nothing was measured on {name} yet: run 'make bench' or 'asv run'{others}")
+    built = table.build(results, name, names)
+    if not built.rows:
+        raise NoResults(f"nothing was measured of {', '.join(names) or 'any model'} on {name} yet: run 'make bench'")
+    if as_json:
+        print(json.dumps(built.as_json(), indent=2, allow_nan=False))
+        return
+    # Without a terminal the full width is written: a file or a pager has no edge to wrap at.
+    console = Console() if sys.stdout.isatty() else Console(width=140)
+    shown.print_table(built, console)
+
+
+@app.command("list")
+def list_command() -> None:
+    """List models, backends and precisions, and what cannot run here with the reason."""
+    for name in backends.names():
+        backend = backends.get(name)
+        if not backend.answers:
+            continue
+        for model in models.MODELS:
+            for cell in cells.all_cells(backend, model):
+                if cell.batch == model.batches[0] and model.benchmarked:
+                    reason = backends.unsupported(backend, model, cell.precision, **cell.options)
+                    label = " ".join([cell.precision, *cell.options.values()])
+                    print(f"{model.name:<18} {name:<12} {label:<22} {'n/a: ' + reason if reason else 'ok'}")
+
+
+@app.command("host")
+def host_command() -> None:
+    """Print the facts of this machine that go into the evidence."""
+    print(json.dumps(host.facts(), indent=2))
+
+
+def main() -> None:
+    """Run the command line; a problem the user can solve is one line and an exit code."""
+    try:
+        app()
+    except MachmeterError as error:
+        print(f"machmeter: {error}", file=sys.stderr)
+        raise SystemExit(error.exit_code) from None
+    except KeyboardInterrupt:
+        print("machmeter: interrupted; what was finished is kept: 'machmeter show' shows it", file=sys.stderr)
+        raise SystemExit(130) from None
