@@ -75,7 +75,8 @@ def plan(chosen: list[Model], names: list[str], batches: list[int], pattern: str
                 parts.append(Part(title=f"{model.name} on {name}", patterns=patterns, cells=picked))
     if not parts:
         raise NothingSelected(
-            f"nothing matches: models {', '.join(model.name for model in chosen)}, backends {', '.join(names) or 'all'}, "
+            f"nothing matches: models {', '.join(item.name for item in chosen)}, "
+            f"backends {', '.join(names) or 'all'}, "
             f"batches {', '.join(map(str, batches))}" + (f", filter {pattern!r}" if pattern else "")
         )
     return parts

@@ -58,11 +58,9 @@ def parse(key: str) -> Cell | None:
 def parameters(backend: Backend, model: Model) -> tuple[list[str], list[list[object]]]:
     """Return asv's `param_names` and `params` for `backend` and `model`: precision, options, batch."""
     names = ["precision", *backend.options, "batch"]
-    values: list[list[object]] = [
-        list(backend.precisions),
-        *([*choices] for choices in backend.options.values()),
-        list(model.batches),
-    ]
+    values: list[list[object]] = [[*backend.precisions]]
+    values += [[*choices] for choices in backend.options.values()]
+    values.append([*model.batches])
     return names, values
 
 

@@ -1,8 +1,8 @@
 """asv benchmark classes, generated for a backend: one class per model, one parameter axis per option.
 
 Facts of asv that shape this module: classes are found if they are attributes of a benchmark module (so the
-bases here must never be imported into one), all generated classes would share one version hash unless each says its own,
-and `setup` runs before every sample, so the session lives in the process and not in the class.
+bases here must never be imported into one), all generated classes would share one version hash unless each
+says its own, and `setup` runs before every sample, so the session lives in the process and not in the class.
 """
 
 from __future__ import annotations
