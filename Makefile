@@ -14,7 +14,7 @@ help:  ## Print this list
 setup: $(VENV)/.cpu  ## Make .venv with the pinned stack `cpu` and the commands
 
 $(VENV)/bin/python:
-	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "machmeter needs Python 3.11 or newer: make PYTHON=python3.11")'
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "machmeter needs Python 3.11 or newer: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.cpu: $(VENV)/bin/python requirements/cpu.txt requirements/tools.txt pyproject.toml

@@ -1,0 +1,197 @@
+"""Reading asv's files and the evidence, and the table made of them: exact rows from small files."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from machmeter.results.show import print_table
+from machmeter.results.store import read_all
+from machmeter.results.table import Row, build
+
+COLUMNS = ["result", "params", "version", "started_at", "duration", "samples"]
+
+
+def write_results(results: Path, benchmarks: dict[str, list[Any]], machine: str = "here", commit: str = "a" * 40) -> Path:
+    """Write one asv result file: {benchmark: [numbers, params, samples]}."""
+    content = {
+        "version": 2,
+        "commit_hash": commit,
+        "env_name": "env",
+        "params": {"machine": machine},
+        "result_columns": COLUMNS,
+        "results": {
+            name: [numbers, params, "1", 1_700_000_000_000, 1.0, samples]
+            for name, (numbers, params, samples) in benchmarks.items()
+        },
+    }
+    path = results / machine / f"{commit[:8]}-env.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content))
+    return path
+
+
+def write_evidence(results: Path, cells: dict[str, dict[str, Any]], **run: Any) -> None:
+    described = {"started": "2026-01-01T00:00:00Z", "cells": {key: {"p": record} for key, record in cells.items()}, **run}
+    content = {"schema": 1, "machine": "here", "commit": "a" * 40, "environment": "env", "runs": {"r": described}}
+    path = results.parent / "evidence" / "here" / "aaaaaaaa-env.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content))
+
+
+def test_rows_have_the_digits_that_are_shown(tmp_path: Path) -> None:
+    write_results(
+        tmp_path / "results",
+        {
+            "cpu.eager.ResNet50.time_forward": [[0.4], [["'fp32'"], ["'contiguous'"], ["8"]], [[0.4] * 20]],
+            "cpu.openvino.ResNet50.time_forward": [[0.0372, 0.1], [["'int8'", "'fp32'"], ["8"]], [[0.0372] * 20, [0.1] * 5]],
+            "cpu.openvino.ResNet50.track_top1_agreement": [[0.984375, 1.0], [["'int8'", "'fp32'"], ["8"]], None],
+            "cpu.openvino.ResNet50.track_sqnr": [[18.043, 120.0], [["'int8'", "'fp32'"], ["8"]], None],
+            "cpu.openvino.ResNet50.peakmem_forward": [[245e6, 400e6], [["'int8'", "'fp32'"], ["8"]], None],
+        },
+    )
+    int8, fp32, eager = build(tmp_path / "results", "here").rows
+    assert (int8.p50_ms, int8.p95_ms, int8.images_per_second) == (37.2, 37.2, 215.1)
+    assert (int8.times_eager, int8.times_own_fp32, int8.no_gain) == (10.76, 2.69, False)
+    assert (int8.top1_agreement, int8.sqnr_db, int8.peak_memory_mb) == (0.984, 18.0, 245.0)
+    assert (fp32.p95_ms, fp32.samples) == (None, 5)  # M22: five samples have no 95th percentile
+    assert (eager.options, eager.times_eager) == ("contiguous", 1.0)
+
+
+def test_a_lower_precision_that_is_slower_is_marked(tmp_path: Path) -> None:
+    """M12: int8 slower than the same backend's fp32."""
+    write_results(
+        tmp_path / "results",
+        {"cpu.onnxruntime.ResNet50.time_forward": [[0.1, 0.2], [["'fp32'", "'int8-dynamic'"], ["8"]], None]},
+    )
+    write_evidence(tmp_path / "results", {}, host={"cpu": {"model": "X", "physical_cores": 2, "features": ["avx2"]}})
+    table = build(tmp_path / "results", "here")
+    assert [(row.precision, row.times_own_fp32, row.no_gain) for row in table.rows] == [
+        ("fp32", None, False),
+        ("int8-dynamic", 0.5, True),
+    ]
+    output = io.StringIO()
+    print_table(table, Console(file=output, width=140))
+    assert "0.50 no gain" in output.getvalue()
+    assert "CPU features: avx2" in output.getvalue()
+
+
+def test_ratios_are_taken_at_the_same_batch_only(tmp_path: Path) -> None:
+    """M23: a gain at batch 8 says nothing about batch 1."""
+    write_results(
+        tmp_path / "results",
+        {
+            "cpu.eager.ResNet50.time_forward": [[0.4], [["'fp32'"], ["'contiguous'"], ["8"]], None],
+            "cpu.openvino.ResNet50.time_forward": [[0.01], [["'fp32'"], ["1"]], None],
+        },
+    )
+    one = next(row for row in build(tmp_path / "results", "here").rows if row.batch == 1)
+    assert one.times_eager is None
+
+
+def test_not_available_failed_and_not_run_differ(tmp_path: Path) -> None:
+    """R7: null is failed; NaN is n/a only where the evidence says so, otherwise it was not run."""
+    write_results(
+        tmp_path / "results",
+        {
+            "cpu.openvino.ResNet50.time_forward": [
+                [float("nan"), None, float("nan")],
+                [["'bf16'", "'fp32'", "'int8'"], ["8"]],
+                None,
+            ]
+        },
+    )
+    write_evidence(
+        tmp_path / "results",
+        {"cpu.openvino.ResNet50(bf16, 8)": {"status": "n/a", "reason": "no bf16", "order": 1, "started_at": 1.0}},
+    )
+    rows = build(tmp_path / "results", "here").rows
+    assert [(row.precision, row.status, row.reason) for row in rows] == [
+        ("fp32", "failed", "no reason on record"),
+        ("bf16", "n/a", "no bf16"),
+    ]
+
+
+def test_cells_of_an_interrupted_run_are_kept(tmp_path: Path) -> None:
+    """R8: asv wrote no file; what was finished is in the evidence."""
+    record = {
+        "status": "ok",
+        "order": 1,
+        "started_at": 100.0,
+        "samples": 20,
+        "median_seconds": 0.1,
+        "sample_seconds": [0.1] * 20,
+        "facts": {"track_top1_agreement": 1.0, "track_sqnr": 99.0},
+    }
+    write_evidence(tmp_path / "results", {"cpu.openvino.ResNet50(fp32, 8)": record})
+    (row,) = build(tmp_path / "results", "here").rows
+    assert (row.status, row.images_per_second, row.p95_ms, row.top1_agreement) == ("ok", 80.0, 100.0, 1.0)
+    assert "interrupted" in row.reason
+
+
+def test_a_half_written_file_is_left_alone_and_named(tmp_path: Path) -> None:
+    """R8, R10: skipped loudly, never overwritten; the rest is shown."""
+    write_results(
+        tmp_path / "results", {"cpu.openvino.ResNet50.time_forward": [[0.1], [["'fp32'"], ["8"]], None]}
+    )
+    half = tmp_path / "results" / "here" / "bbbbbbbb-env.json"
+    half.write_text('{"version": 2, "results": {"cpu.op')
+    table = build(tmp_path / "results", "here")
+    assert len(table.rows) == 1
+    assert table.notes == (f"left out: {half} is not valid JSON",)
+    assert half.read_text() == '{"version": 2, "results": {"cpu.op'
+
+
+@pytest.mark.parametrize("content", ["[]", '{"version": 1}', '{"version": 2}', "null", '"x"', '{"version": 2, "results": 1}'])
+def test_files_of_another_shape_are_left_out(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "here" / "cccccccc-env.json"
+    path.parent.mkdir()
+    path.write_text(content)
+    files, unreadable = read_all(tmp_path)
+    assert files == []
+    assert [item.path for item in unreadable] == [path]
+
+
+@pytest.mark.parametrize("value", ["hello", True, [[1, 2]], float("inf")])
+def test_a_value_that_is_no_number_is_no_result(tmp_path: Path, value: Any) -> None:
+    write_results(tmp_path, {"cpu.openvino.ResNet50.time_forward": [[value], [["'fp32'"], ["8"]], None]})
+    (row,) = build(tmp_path, "here").rows
+    assert (row.status, row.images_per_second) == ("failed", None)
+
+
+def test_the_newest_measurement_of_a_cell_wins(tmp_path: Path) -> None:
+    benchmark = "cpu.openvino.ResNet50.time_forward"
+    old = write_results(tmp_path, {benchmark: [[0.1], [["'fp32'"], ["8"]], None]}, commit="f" * 40)
+    content = json.loads(old.read_text())
+    content["results"][benchmark][3] -= 1000
+    old.write_text(json.dumps(content))
+    write_results(tmp_path, {benchmark: [[0.2], [["'fp32'"], ["8"]], None]}, commit="a" * 40)
+    (row,) = build(tmp_path, "here").rows
+    assert (row.p50_ms, row.commit) == (200.0, "aaaaaaaa")
+
+
+def test_other_machines_are_not_mixed_in(tmp_path: Path) -> None:
+    write_results(tmp_path, {"cpu.openvino.ResNet50.time_forward": [[0.1], [["'fp32'"], ["8"]], None]}, machine="there")
+    assert build(tmp_path, "here").rows == ()
+
+
+def test_best_first_then_failed_then_not_available() -> None:
+    from machmeter.results.table import _rank
+
+    def row(status: Any, speed: float | None) -> Row:
+        return Row(
+            model="ResNet50", backend="b", precision="fp32", options="", batch=1, status=status, images_per_second=speed
+        )
+
+    ordered = sorted([row("n/a", None), row("ok", 10.0), row("failed", None), row("ok", 20.0)], key=_rank)
+    assert [(item.status, item.images_per_second) for item in ordered] == [
+        ("ok", 20.0),
+        ("ok", 10.0),
+        ("failed", None),
+        ("n/a", None),
+    ]

@@ -1,0 +1,1 @@
+"""Reading what asv and the evidence hold. Nothing here writes."""

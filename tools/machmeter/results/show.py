@@ -1,0 +1,81 @@
+"""The table as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import groupby
+from typing import Any
+
+from rich.console import Console, Group
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from machmeter.results.table import Row, Table
+
+# Column title, how a row fills it, and whether the text is aligned right.
+_COLUMNS: tuple[tuple[str, Callable[[Row], str], bool], ...] = (
+    ("backend", lambda row: row.backend, False),
+    ("precision", lambda row: row.precision, False),
+    ("options", lambda row: row.options, False),
+    ("batch", lambda row: str(row.batch), True),
+    ("p50 ms", lambda row: _number(row.p50_ms, 2), True),
+    ("p95 ms", lambda row: _number(row.p95_ms, 2), True),
+    ("images/s", lambda row: _number(row.images_per_second, 1), True),
+    ("× eager", lambda row: _number(row.times_eager, 2), True),
+    ("× own fp32", lambda row: _number(row.times_own_fp32, 2) + (" no gain" if row.no_gain else ""), True),
+    ("top-1", lambda row: _number(row.top1_agreement, 3), True),
+    ("SQNR dB", lambda row: _number(row.sqnr_db, 1), True),
+    ("peak MB", lambda row: _number(row.peak_memory_mb, 0), True),
+)
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def print_table(table: Table, console: Console) -> None:
+    """Print one table per model, then failed and n/a cells with their reasons, then what to know."""
+    for line in _machine_lines(table):
+        console.print(line, highlight=False, soft_wrap=True)
+    for model, rows in groupby(table.rows, key=lambda row: row.model):
+        console.print(_model_block(model, list(rows), console.width))
+    for note in table.notes:
+        console.print(f"note: {note}", style="yellow", highlight=False, soft_wrap=True, markup=False)
+
+
+def _model_block(model: str, rows: list[Row], width: int) -> Group:
+    measured = [row for row in rows if row.status == "ok"]
+    grid = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
+    for title, _, right in _COLUMNS:
+        grid.add_column(title, justify="right" if right else "left", no_wrap=True)
+    for row in measured:
+        grid.add_row(*(cell for _, cell, _ in ((t, f(row), r) for t, f, r in _COLUMNS)))
+    parts: list[Any] = [Text(f"\n{model}", style="bold"), grid] if measured else [Text(f"\n{model}", style="bold")]
+    for row in rows:
+        name = " ".join(part for part in (row.backend, row.precision, row.options, f"batch {row.batch}") if part)
+        if row.status != "ok":
+            style = "red" if row.status == "failed" else "dim"
+            parts.append(Text(f"{row.status:<6} {name}: {row.reason}{_answers(row)}", style=style))
+        elif row.reason:
+            parts.append(Text(f"note   {name}: {row.reason}", style="yellow"))
+    return Group(*parts)
+
+
+def _answers(row: Row) -> str:
+    if row.top1_agreement is None or "agreement" in row.reason:
+        return ""
+    return f" (top-1 {row.top1_agreement:.3f}, {row.sqnr_db} dB)"
+
+
+def _machine_lines(table: Table) -> list[str]:
+    processor = table.host.get("cpu", {})
+    if not processor:
+        return [f"machine {table.machine}"]
+    limits = table.host.get("limits", {})
+    quota = f", quota {limits['cpu_quota']:g} CPUs" if limits.get("cpu_quota") else ""
+    return [
+        f"machine {table.machine}: {processor['model']}, {processor['physical_cores']} cores{quota}, "
+        f"{table.host.get('thread_budget')} threads for every backend",
+        f"CPU features: {' '.join(processor['features'])}",
+        "× eager: images/s over fp32 eager (contiguous) at the same batch. × own fp32: over the same backend in fp32.",
+    ]

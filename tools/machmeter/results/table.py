@@ -1,0 +1,271 @@
+"""The table of one machine: every cell that was tried, with its newest numbers or the reason it has none.
+
+Numbers come from asv's result files. The evidence says why there is none, and stands in for cells that were
+measured in a run that ended before asv could write its file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from machmeter import cells, evidence, metrics, models
+from machmeter.cells import Cell
+from machmeter.results.store import ResultFile, Unreadable, Value, read_all
+
+Status = Literal["ok", "failed", "n/a"]
+
+DEVICES = ("cpu", "cuda")
+BASELINE = ("eager", "fp32", ("contiguous",))  # what every configuration is a multiple of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One cell. Numbers are rounded to what is shown, so that every output has the same digits."""
+
+    model: str
+    backend: str
+    precision: str
+    options: str
+    batch: int
+    status: Status
+    reason: str = ""
+    p50_ms: float | None = None
+    p95_ms: float | None = None
+    images_per_second: float | None = None
+    times_eager: float | None = None  # throughput over that of the fp32 eager baseline at the same batch
+    times_own_fp32: float | None = None  # over the same backend, options and batch in fp32
+    no_gain: bool = False  # a lower precision that is not faster than the same backend's fp32
+    top1_agreement: float | None = None
+    sqnr_db: float | None = None
+    peak_memory_mb: float | None = None
+    prepare_s: float | None = None
+    load_s: float | None = None
+    samples: int | None = None
+    commit: str = ""
+    environment: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """The rows of one machine, best first within each model, and what a reader must know beside them."""
+
+    machine: str
+    host: Mapping[str, Any]
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the table as plain data."""
+        return {
+            "machine": self.machine,
+            "host": dict(self.host),
+            "rows": [asdict(row) for row in self.rows],
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(kw_only=True)
+class _Found:
+    """Everything on record of one cell, newest last."""
+
+    cell: Cell
+    values: dict[str, Value]  # by benchmark method
+    status: Status | None = None
+    reason: str = ""
+    asked: float = 0.0  # when it was last tried
+    record: Mapping[str, Any] | None = None
+    commit: str = ""
+    environment: str = ""
+
+
+def machines(results: Path) -> list[str]:
+    """Return the machines that have results or evidence, by name."""
+    folders = [*results.glob("*/"), *(results.parent / "evidence").glob("*/")]
+    return sorted({folder.name for folder in folders if folder.is_dir()})
+
+
+def build(results: Path, machine: str, wanted: Iterable[str] = ()) -> Table:
+    """Return the table of `machine` for the models `wanted` (all where none is named)."""
+    files, unreadable = read_all(results)
+    found: dict[str, _Found] = {}
+    for file in files:
+        if file.machine == machine:
+            _take_results(file, found)
+    newest, notes = _take_evidence(results.parent / "evidence" / machine, found)
+    notes += [f"left out: {item.path} {item.reason}" for item in unreadable]
+    models_wanted = set(wanted)
+    chosen = [item for item in found.values() if not models_wanted or item.cell.model in models_wanted]
+    rows = _compare([_row(item) for item in chosen])
+    return Table(
+        machine=machine,
+        host=newest.get("host", {}),
+        rows=tuple(sorted(rows, key=_rank)),
+        notes=tuple(notes),
+    )
+
+
+def _entry(key: str, found: dict[str, _Found]) -> _Found | None:
+    """Return what is found so far of the cell called `key`, or None where `key` is not an inference cell."""
+    cell = cells.parse(key)
+    if cell is None or cell.device not in DEVICES:
+        return None
+    return found.setdefault(cell.key(), _Found(cell=cell, values={}))
+
+
+def _take_results(file: ResultFile, found: dict[str, _Found]) -> None:
+    for (benchmark, parameters), value in file.values.items():
+        series, _, method = benchmark.rpartition(".")
+        item = _entry(f"{series}({', '.join(parameters)})", found)
+        if item is None:
+            continue
+        before = item.values.get(method)
+        if before is None or before.started <= value.started:
+            item.values[method] = value
+            if method == "time_forward":
+                item.commit, item.environment = file.commit, file.environment
+                item.asked = max(item.asked, value.started)
+
+
+def _take_evidence(
+    folder: Path, found: dict[str, _Found]
+) -> tuple[Mapping[str, Any], list[str]]:
+    """Add what the evidence says, and return the newest run and notes about runs that need one."""
+    newest: Mapping[str, Any] = {}
+    notes: list[str] = []
+    for path in sorted(folder.glob("*.json")):
+        content = evidence.read(path)
+        if content is None:
+            notes.append(f"left out: {path} is unreadable")
+            continue
+        for run in content["runs"].values():
+            if run["started"] >= newest.get("started", ""):
+                newest = run
+            for key, processes in run["cells"].items():
+                if item := _entry(key, found):
+                    _take_records(item, content, list(processes.values()))
+    if newest.get("uncommitted_changes"):
+        notes.append("the newest run measured a working tree with uncommitted changes")
+    if mismatches := newest.get("stack_mismatches"):
+        notes.append(f"the installed packages are not those of stack {newest.get('stack')}: " + "; ".join(mismatches))
+    return newest, notes
+
+
+def _take_records(item: _Found, content: Mapping[str, Any], records: list[Mapping[str, Any]]) -> None:
+    started = max(record.get("started_at", 0.0) for record in records)
+    if item.record and started < item.record.get("started_at", 0.0):
+        return
+    item.status, item.reason = "ok", ""
+    for status in ("n/a", "failed"):
+        for record in records:
+            if record["status"] == status:
+                item.status, item.reason = status, record.get("reason", "")
+    timed = [record for record in records if record.get("samples")]
+    surveyed = next((record for record in records if record.get("facts")), {})
+    item.record = {**surveyed, **(timed[-1] if timed else {}), "facts": surveyed.get("facts", {}), "started_at": started}
+    if not item.commit or started > item.asked:
+        item.commit, item.environment = content["commit"], content["environment"]
+    if timed and started > item.asked + 60 and "time_forward" not in item.values:
+        item.reason = "from a run that was interrupted: asv has no file of it"
+
+
+def _row(item: _Found) -> Row:
+    cell, record = item.cell, item.record or {}
+    timing = item.values.get("time_forward")
+    seconds = timing.number if timing else record.get("median_seconds")
+    samples = (timing.samples if timing else ()) or tuple(record.get("sample_seconds", ()))
+    described = {
+        "model": cell.model,
+        "backend": cell.backend,
+        "precision": cell.precision,
+        "options": ", ".join(cell.options.values()),
+        "batch": cell.batch,
+        "commit": item.commit[:8],
+        "environment": item.environment,
+        **_facts(item),
+    }
+    if item.status in ("failed", "n/a"):
+        return Row(**described, status=item.status, reason=item.reason)
+    if seconds is None:
+        return Row(**described, status="failed", reason=item.reason or "no reason on record")
+    p95 = metrics.percentile(samples, 0.95) if samples else None
+    return Row(
+        **described,
+        status="ok",
+        reason=item.reason,
+        p50_ms=_milliseconds(seconds),
+        p95_ms=_milliseconds(p95),
+        images_per_second=round(metrics.images_per_second(seconds, cell.batch), 1),
+        samples=len(samples) or None,
+    )
+
+
+def _facts(item: _Found) -> dict[str, Any]:
+    """Return what was measured once: from asv's files, or from the evidence where asv has none."""
+    recorded = (item.record or {}).get("facts", {})
+
+    def number(method: str) -> float | None:
+        value = item.values.get(method)
+        known = value.number if value and value.number is not None else recorded.get(method)
+        return None if known is None else float(known)
+
+    memory = number("peakmem_forward")
+    if memory is None and item.record:
+        memory = item.record.get("peak_resident_bytes")
+    return {
+        "top1_agreement": _rounded(number("track_top1_agreement"), 3),
+        "sqnr_db": _rounded(number("track_sqnr"), 1),
+        "peak_memory_mb": _rounded(memory / 1e6 if memory else None, 0),
+        "prepare_s": _rounded(number("track_prepare_time"), 1),
+        "load_s": _rounded(number("track_load_time"), 2),
+    }
+
+
+def _milliseconds(seconds: float | None) -> float | None:
+    return None if seconds is None else round(1e3 * seconds, 2)
+
+
+def _rounded(number: float | None, digits: int) -> float | None:
+    return None if number is None else round(number, digits)
+
+
+def _compare(rows: list[Row]) -> list[Row]:
+    """Fill in the ratios: to the eager fp32 baseline, and to the same backend in fp32; same batch each."""
+    throughput = {
+        (row.model, row.batch, row.backend, row.precision, row.options): row.images_per_second
+        for row in rows
+        if row.status == "ok" and row.images_per_second
+    }
+    compared = []
+    for row in rows:
+        here = (row.model, row.batch)
+        eager = throughput.get((*here, BASELINE[0], BASELINE[1], ", ".join(BASELINE[2])))
+        own = throughput.get((*here, row.backend, "fp32", row.options))
+        if row.status != "ok" or not row.images_per_second:
+            compared.append(row)
+            continue
+        times_own = round(row.images_per_second / own, 2) if own and row.precision != "fp32" else None
+        values = asdict(row) | {
+            "times_eager": round(row.images_per_second / eager, 2) if eager else None,
+            "times_own_fp32": times_own,
+            "no_gain": times_own is not None and times_own < 1.0,
+        }
+        compared.append(Row(**values))
+    return compared
+
+
+def _rank(row: Row) -> tuple[Any, ...]:
+    order = {"ok": 0, "failed": 1, "n/a": 2}
+    names = [model.name for model in models.MODELS]
+    return (
+        names.index(row.model) if row.model in names else len(names),
+        row.model,
+        order[row.status],
+        -(row.images_per_second or 0.0),
+        row.backend,
+        row.precision,
+        row.options,
+        row.batch,
+    )
