@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
-from test_table import write_evidence, write_results
 
+from conftest import ROOT
 from machmeter import errors
+from test_table import write_evidence, write_results
 
 
 def machmeter(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -59,7 +59,9 @@ def test_a_full_disk_is_told_before_anything_is_measured(monkeypatch: pytest.Mon
 
 
 def test_exit_codes_are_distinct() -> None:
-    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.MachmeterError)]
+    kinds = [
+        kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.MachmeterError)
+    ]
     codes = [kind.exit_code for kind in kinds if kind is not errors.MachmeterError]
     assert len(set(codes)) == len(codes) >= 8
     assert not {0, 1, 2, 130} & set(codes)

@@ -35,12 +35,12 @@ def test_onednn_lines_are_counted_by_data_type() -> None:
     """Lines as oneDNN 3.12 writes them: reorders multiply nothing, creations are not executions."""
     lines = [
         "onednn_verbose,v1,info,cpu,runtime:OpenMP,nthr:2",
-        "onednn_verbose,v1,primitive,exec,cpu,reorder,jit:uni,undef,src:bf16::blocked:acdb::f0 dst:bf16:p::f0,,,64x3,0.1",
+        "onednn_verbose,v1,primitive,exec,cpu,reorder,jit:uni,undef,src:bf16::blocked:acdb::f0 dst:bf16:p::f0,,64x3,0",
         "onednn_verbose,v1,primitive,exec,cpu,convolution,brg_conv_fwd:avx512_core_bf16,forward_training,"
-        "src:bf16::blocked:acdb::f0 wei:bf16:ap:blocked:A::f0 dst:bf16::blocked:acdb::f0,,alg:convolution_direct,mb2,0.7",
+        "src:bf16::blocked:acdb::f0 wei:bf16:ap:blocked:A::f0 dst:bf16::blocked:acdb::f0,,alg:direct,mb2,0.7",
         "onednn_verbose,v1,primitive,exec,cpu,convolution,brg_conv_fwd:avx512_core_vnni,forward_inference,"
-        "src:u8::blocked:acdb::f0 wei:s8:ap:blocked:A::f0 dst:u8::blocked:acdb::f0,,alg:convolution_direct,mb2,0.7",
+        "src:u8::blocked:acdb::f0 wei:s8:ap:blocked:A::f0 dst:u8::blocked:acdb::f0,,alg:direct,mb2,0.7",
         "onednn_verbose,v1,primitive,create:cache_miss,cpu,convolution,brg,undef,src:f32::blocked:a::f0,,,mb2,0.7",
-        "onednn_verbose,v1,primitive,exec,cpu,matmul,brg_matmul:avx512_core,undef,src:f32::blocked:ab::f0 wei:f32,,,2x2,0.1",
+        "onednn_verbose,v1,primitive,exec,cpu,matmul,brg_matmul:avx512_core,undef,src:f32::blocked:ab::f0 wei:f32,2x2",
     ]
     assert parse_onednn(lines)["compute"] == {"bf16": 1, "int8": 1, "fp32": 1}

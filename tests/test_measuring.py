@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Project, make_project
 
+from conftest import Project, make_project
 from machmeter import evidence
 from machmeter.results.store import read_all
 from machmeter.results.table import Row, build, machines
@@ -36,7 +40,7 @@ MODULES: dict[str, dict[str, object]] = {
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """All fake backends, measured by one asv run."""
     base = tmp_path_factory.mktemp("fakes")
     project = make_project(base / "project", base / "home", MODULES)
@@ -46,7 +50,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     }
     done = project.asv_run("--record-samples", "-b", r"^(?!.*sleeper.*, 32\))")  # that cell is not run
     assert done.returncode == 2, done.stdout + done.stderr  # some benchmarks failed, as they must
-    yield project
+    return project
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +180,40 @@ def test_not_available_failed_and_not_run_are_three_things(project: Project, row
     assert math.isnan(absent[0])
     assert math.isnan(sleeper[2])
     assert written["cpu.breaker.Small.time_forward"][0] in ([None], None)
+
+
+def test_a_run_that_is_killed_keeps_what_was_finished(tmp_path: Path) -> None:
+    """R8: kill -9 in the middle. asv has no file yet; the evidence has the cells, and the next run goes on."""
+    project = make_project(tmp_path / "project", tmp_path / "home", {"sleeper": {}, "hanger": {}})
+    # In asv's order all surveys come before all timings: the hanger is left out of the surveys.
+    pattern = r"sleeper|hanger\.Small\.track_sqnr"
+    command = [sys.executable, "-m", "asv", "run", "--python=same", "--set-commit-hash", "HEAD", "-b", pattern]
+    with subprocess.Popen(
+        command, cwd=project.folder, env=project.environment(), stdout=subprocess.DEVNULL, start_new_session=True
+    ) as asv:
+        while not (hanging := _running(project, "cpu.hanger.Small(fp32, 1)")):
+            assert asv.poll() is None
+            time.sleep(0.1)
+        asv.kill()
+        os.kill(hanging, signal.SIGKILL)
+    (machine,) = machines(project.results)
+    rows = {row.backend: row for row in build(project.results, machine).rows}
+    assert (rows["sleeper"].status, rows["sleeper"].samples) == ("ok", 30)
+    assert "interrupted" in rows["sleeper"].reason
+    assert "the run was interrupted" in rows["hanger"].reason
+    done = project.asv_run("-b", "sleeper")
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = {row.backend: row for row in build(project.results, machine).rows}
+    assert (rows["sleeper"].status, rows["sleeper"].reason) == ("ok", "")
+
+
+def _running(project: Project, key: str) -> int:
+    """Return the process that is at work on the cell `key`, 0 where none is."""
+    for path in project.evidence.glob("*/*.json"):
+        for run in json.loads(path.read_text())["runs"].values():
+            for record in run["cells"].get(key, {}).values():
+                return int(record["pid"])
+    return 0
 
 
 def test_evidence_lies_beside_the_results_under_the_same_name(project: Project) -> None:

@@ -26,7 +26,9 @@ def test_percentile_interpolates_between_neighbours() -> None:
 
 
 def test_every_benchmark_has_its_unit_and_direction_from_one_place() -> None:
-    methods = [name for name in vars(suite.Inference) | vars(suite.Timing) if name.startswith(("time_", "peak", "track"))]
+    methods = [
+        name for name in vars(suite.Inference) | vars(suite.Timing) if name.startswith(("time_", "peak", "track"))
+    ]
     assert len(methods) == 8
     for name in methods:
         metric = metrics.metric(name)
@@ -36,7 +38,12 @@ def test_every_benchmark_has_its_unit_and_direction_from_one_place() -> None:
 
 @pytest.mark.parametrize(
     ("name", "better"),
-    [("time_forward", "lower"), ("peakmem_forward", "lower"), ("track_top1_agreement", "higher"), ("track_sqnr", "higher")],
+    [
+        ("time_forward", "lower"),
+        ("peakmem_forward", "lower"),
+        ("track_top1_agreement", "higher"),
+        ("track_sqnr", "higher"),
+    ],
 )
 def test_directions(name: str, better: str) -> None:
     assert metrics.metric(name).better == better

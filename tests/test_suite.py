@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, make_project
 
+from conftest import ROOT, make_project
 from machmeter import backends, bench, cells, models
 
-FRAMEWORKS = "torch torchvision timm torchao onnx onnxscript onnxruntime openvino nncf sklearn PIL".split()
+FRAMEWORKS = ("torch", "torchvision", "timm", "torchao", "onnx", "onnxscript", "onnxruntime", "openvino", "nncf")
 
 BLOCKER = f"""
 import sys
@@ -68,8 +68,8 @@ def test_listing_needs_no_framework(discovered: dict[str, dict[str, object]]) ->
 
 
 def test_every_cell_has_every_metric(discovered: dict[str, dict[str, object]]) -> None:
-    wanted = "time_forward peakmem_forward track_prepare_time track_load_time track_first_inference_time".split()
-    wanted += "track_artifact_size track_top1_agreement track_sqnr".split()
+    wanted = ["time_forward", "peakmem_forward", "track_prepare_time", "track_load_time", "track_first_inference_time"]
+    wanted += ["track_artifact_size", "track_top1_agreement", "track_sqnr"]
     for backend in backends.names():
         if backends.get(backend).device == "cpu":
             for model in models.MODELS:

@@ -17,7 +17,9 @@ from machmeter.results.table import Row, build
 COLUMNS = ["result", "params", "version", "started_at", "duration", "samples"]
 
 
-def write_results(results: Path, benchmarks: dict[str, list[Any]], machine: str = "here", commit: str = "a" * 40) -> Path:
+def write_results(
+    results: Path, benchmarks: dict[str, list[Any]], machine: str = "here", commit: str = "a" * 40
+) -> Path:
     """Write one asv result file: {benchmark: [numbers, params, samples]}."""
     content = {
         "version": 2,
@@ -37,7 +39,11 @@ def write_results(results: Path, benchmarks: dict[str, list[Any]], machine: str 
 
 
 def write_evidence(results: Path, cells: dict[str, dict[str, Any]], **run: Any) -> None:
-    described = {"started": "2026-01-01T00:00:00Z", "cells": {key: {"p": record} for key, record in cells.items()}, **run}
+    described = {
+        "started": "2026-01-01T00:00:00Z",
+        "cells": {key: {"p": record} for key, record in cells.items()},
+        **run,
+    }
     content = {"schema": 1, "machine": "here", "commit": "a" * 40, "environment": "env", "runs": {"r": described}}
     path = results.parent / "evidence" / "here" / "aaaaaaaa-env.json"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -49,7 +55,11 @@ def test_rows_have_the_digits_that_are_shown(tmp_path: Path) -> None:
         tmp_path / "results",
         {
             "cpu.eager.ResNet50.time_forward": [[0.4], [["'fp32'"], ["'contiguous'"], ["8"]], [[0.4] * 20]],
-            "cpu.openvino.ResNet50.time_forward": [[0.0372, 0.1], [["'int8'", "'fp32'"], ["8"]], [[0.0372] * 20, [0.1] * 5]],
+            "cpu.openvino.ResNet50.time_forward": [
+                [0.0372, 0.1],
+                [["'int8'", "'fp32'"], ["8"]],
+                [[0.0372] * 20, [0.1] * 5],
+            ],
             "cpu.openvino.ResNet50.track_top1_agreement": [[0.984375, 1.0], [["'int8'", "'fp32'"], ["8"]], None],
             "cpu.openvino.ResNet50.track_sqnr": [[18.043, 120.0], [["'int8'", "'fp32'"], ["8"]], None],
             "cpu.openvino.ResNet50.peakmem_forward": [[245e6, 400e6], [["'int8'", "'fp32'"], ["8"]], None],
@@ -136,9 +146,7 @@ def test_cells_of_an_interrupted_run_are_kept(tmp_path: Path) -> None:
 
 def test_a_half_written_file_is_left_alone_and_named(tmp_path: Path) -> None:
     """R8, R10: skipped loudly, never overwritten; the rest is shown."""
-    write_results(
-        tmp_path / "results", {"cpu.openvino.ResNet50.time_forward": [[0.1], [["'fp32'"], ["8"]], None]}
-    )
+    write_results(tmp_path / "results", {"cpu.openvino.ResNet50.time_forward": [[0.1], [["'fp32'"], ["8"]], None]})
     half = tmp_path / "results" / "here" / "bbbbbbbb-env.json"
     half.write_text('{"version": 2, "results": {"cpu.op')
     table = build(tmp_path / "results", "here")
@@ -147,7 +155,9 @@ def test_a_half_written_file_is_left_alone_and_named(tmp_path: Path) -> None:
     assert half.read_text() == '{"version": 2, "results": {"cpu.op'
 
 
-@pytest.mark.parametrize("content", ["[]", '{"version": 1}', '{"version": 2}', "null", '"x"', '{"version": 2, "results": 1}'])
+@pytest.mark.parametrize(
+    "content", ["[]", '{"version": 1}', '{"version": 2}', "null", '"x"', '{"version": 2, "results": 1}']
+)
 def test_files_of_another_shape_are_left_out(tmp_path: Path, content: str) -> None:
     path = tmp_path / "here" / "cccccccc-env.json"
     path.parent.mkdir()

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from machmeter import cells, evidence, metrics, models
 from machmeter.cells import Cell
-from machmeter.results.store import ResultFile, Unreadable, Value, read_all
+from machmeter.results.store import ResultFile, Value, read_all
 
 Status = Literal["ok", "failed", "n/a"]
 
@@ -129,9 +129,7 @@ def _take_results(file: ResultFile, found: dict[str, _Found]) -> None:
                 item.asked = max(item.asked, value.started)
 
 
-def _take_evidence(
-    folder: Path, found: dict[str, _Found]
-) -> tuple[Mapping[str, Any], list[str]]:
+def _take_evidence(folder: Path, found: dict[str, _Found]) -> tuple[Mapping[str, Any], list[str]]:
     """Add what the evidence says, and return the newest run and notes about runs that need one."""
     newest: Mapping[str, Any] = {}
     notes: list[str] = []
@@ -164,7 +162,12 @@ def _take_records(item: _Found, content: Mapping[str, Any], records: list[Mappin
                 item.status, item.reason = status, record.get("reason", "")
     timed = [record for record in records if record.get("samples")]
     surveyed = next((record for record in records if record.get("facts")), {})
-    item.record = {**surveyed, **(timed[-1] if timed else {}), "facts": surveyed.get("facts", {}), "started_at": started}
+    item.record = {
+        **surveyed,
+        **(timed[-1] if timed else {}),
+        "facts": surveyed.get("facts", {}),
+        "started_at": started,
+    }
     if not item.commit or started > item.asked:
         item.commit, item.environment = content["commit"], content["environment"]
     if timed and started > item.asked + 60 and "time_forward" not in item.values:
