@@ -97,17 +97,30 @@ def read_configuration(path: Path) -> dict[str, Any]:
     return configuration
 
 
+def _noted_machines() -> dict[str, dict[str, Any]]:
+    """Return what asv has noted of machines in the user's home, by name."""
+    try:
+        noted = json.loads(Path("~/.asv-machine.json").expanduser().read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return {name: facts for name, facts in noted.items() if isinstance(facts, dict)}
+
+
+def knows_machine() -> bool:
+    """Return whether asv would start on this machine without asking who it is.
+
+    It knows it by its host name, or because it is the only machine it knows.
+    """
+    noted = _noted_machines()
+    return platform.node() in noted or len(noted) == 1
+
+
 def machine_name() -> str:
     """Return the name under which asv files this machine's results, by asv's own rule."""
-    node = platform.node()
-    try:
-        known = json.loads(Path("~/.asv-machine.json").expanduser().read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return node
-    machines = {name: facts for name, facts in known.items() if isinstance(facts, dict)}
-    if node not in machines and len(machines) == 1:
-        return str(next(iter(machines.values())).get("machine", node))
-    return str(machines.get(node, {}).get("machine", node))
+    node, noted = platform.node(), _noted_machines()
+    if node not in noted and len(noted) == 1:
+        return str(next(iter(noted.values())).get("machine", node))
+    return str(noted.get(node, {}).get("machine", node))
 
 
 def _commit(project: Path, name: str) -> str:

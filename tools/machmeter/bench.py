@@ -159,7 +159,7 @@ def _asv(
 
 def _know_machine(project: Path) -> None:
     """Let asv note the facts of this machine without a prompt, unless it knows the machine already."""
-    if Path("~/.asv-machine.json").expanduser().is_file():
+    if asvrun.knows_machine():
         return
     command = [sys.executable, "-m", "asv", "machine", "--yes"]
     done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)

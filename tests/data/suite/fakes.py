@@ -138,6 +138,7 @@ FAKES = (
     Fake("oom", out_of_memory),
     Fake("oom8", out_of_memory_at_batch_8),
     Fake("hanger", hang),
+    Fake("stuck", hang),
     Fake("allocator", allocate_500_mb),
     Fake("busy", two_busy_threads),
     Fake("clock", stepping_clock),
