@@ -193,6 +193,7 @@ class Cheat:
     name, device, version, packages = "cheat", "cpu", 1, ()
     precisions = ("fp32",)
     options: dict[str, tuple[str, ...]] = {}  # noqa: RUF012
+    on_request: tuple[str, ...] = ()
     answers = True
 
     def __init__(self, cheat: Any) -> None:

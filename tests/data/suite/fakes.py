@@ -43,6 +43,7 @@ class Fake:
     device = "cpu"
     version = 1
     options = {}
+    on_request = ()
     answers = False
 
     def __init__(self, name, behave, *, precisions=("fp32",), packages=(), compute=None, compiled=lambda calls: 0):

@@ -50,6 +50,7 @@ class Backend(Protocol):
     packages: tuple[str, ...]  # import names without which it cannot run a prepared artifact
     precisions: tuple[str, ...]
     options: Mapping[str, tuple[str, ...]]
+    on_request: tuple[str, ...]  # option values that `machmeter bench` measures only when asked, as they take long
     answers: bool  # False: it does not compute the model, so its outputs are not compared with the reference
 
     def unsupported(self, model: Model, precision: str, **options: str) -> str | None:

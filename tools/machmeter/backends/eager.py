@@ -17,6 +17,7 @@ class Eager:
     packages = ("torch",)
     precisions = ("fp32", "bf16")
     options = {"layout": ("contiguous", "channels_last")}  # noqa: RUF012 - read-only by contract
+    on_request: tuple[str, ...] = ()
     answers = True
 
     def unsupported(self, model: Model, precision: str, **options: str) -> str | None:

@@ -27,6 +27,7 @@ class Inductor:
     packages = ("torch",)
     precisions = ("fp32", "bf16")
     options = {"mode": ("compile", "aot")}  # noqa: RUF012 - read-only by contract
+    on_request: tuple[str, ...] = ("aot",)
     answers = True
 
     def unsupported(self, model: Model, precision: str, **options: str) -> str | None:

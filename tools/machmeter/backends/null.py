@@ -43,6 +43,7 @@ class Null:
     packages: tuple[str, ...] = ()
     precisions = ("fp32",)
     options: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - read-only by contract
+    on_request: tuple[str, ...] = ()
     answers = False
 
     def unsupported(self, model: Model, precision: str, **options: str) -> str | None:

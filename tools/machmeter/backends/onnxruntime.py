@@ -113,6 +113,7 @@ class OnnxRuntime:
     packages = ("onnxruntime",)
     precisions = ("fp32", "int8", "int8-dynamic")
     options: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - read-only by contract
+    on_request: tuple[str, ...] = ()
     answers = True
 
     def unsupported(self, model: Model, precision: str, **options: str) -> str | None:

@@ -75,6 +75,7 @@ class OpenVino:
     packages = ("openvino",)
     precisions = ("fp32", "bf16", "int8")
     options: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - read-only by contract
+    on_request: tuple[str, ...] = ()
     answers = True
 
     def unsupported(self, model: Model, precision: str, **options: str) -> str | None:

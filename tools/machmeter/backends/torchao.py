@@ -23,6 +23,7 @@ class TorchAO:
     packages = ("torch", "torchao")
     precisions = ("int8",)
     options: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - read-only by contract
+    on_request: tuple[str, ...] = ()
     answers = True
 
     def unsupported(self, model: Model, precision: str, **options: str) -> str | None:
