@@ -4,6 +4,7 @@
 
 PYTHON ?= python3
 MODEL ?= ResNet50
+BENCH ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -27,8 +28,8 @@ $(VENV)/.dev: $(VENV)/.cpu requirements/dev.txt
 	$(PIP) -r requirements/dev.txt
 	@touch $@
 
-bench: setup  ## Measure MODEL (default ResNet50; 'all' for every model) on every CPU backend, then show the table
-	$(BIN)/machmeter bench $(foreach model,$(MODEL),--model $(model))
+bench: setup  ## Measure MODEL (default ResNet50; 'all' for every model) on every CPU backend, then show the table; BENCH=... passes options
+	$(BIN)/machmeter bench $(foreach model,$(MODEL),--model $(model)) $(BENCH)
 
 show: setup  ## Show what was measured so far
 	$(BIN)/machmeter show

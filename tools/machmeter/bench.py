@@ -52,10 +52,13 @@ def select_models(names: Iterable[str]) -> list[Model]:
     return list(dict.fromkeys(chosen))
 
 
-def plan(chosen: list[Model], names: list[str], batches: list[int], pattern: str | None) -> list[Part]:
+def plan(
+    chosen: list[Model], names: list[str], batches: list[int], pattern: str | None, all_options: bool = False
+) -> list[Part]:
     """Return the parts that measure `chosen` on the backends `names` (all where none is named).
 
-    `pattern` is a regular expression over cell names. Raises NothingSelected where nothing is left.
+    `pattern` is a regular expression over cell names. Option values that take long to prepare are measured
+    with `all_options` or a pattern. Raises NothingSelected where nothing is left.
     """
     try:
         wanted = re.compile(pattern or "")
@@ -68,7 +71,11 @@ def plan(chosen: list[Model], names: list[str], batches: list[int], pattern: str
         for name in names or [item for item in backends.names() if backends.get(item).answers]:
             backend = backends.get(name)
             picked = tuple(
-                cell for cell in cells.all_cells(backend, model) if cell.batch in batches and wanted.search(cell.key())
+                cell
+                for cell in cells.all_cells(backend, model)
+                if cell.batch in batches
+                and wanted.search(cell.key())
+                and (all_options or pattern or not set(cell.options.values()) & set(backend.on_request))
             )
             if picked:
                 patterns = tuple(_pattern(cell) for cell in picked)

@@ -35,12 +35,15 @@ def bench_command(
     attribute: Annotated[
         list[str] | None, typer.Option("--attribute", "-a", help="Passed to asv, such as rounds=4.")
     ] = None,
+    all_options: Annotated[
+        bool, typer.Option("--all-options", help="Also what takes long to prepare: inductor ahead of time.")
+    ] = False,
     project: PROJECT = Path(),
 ) -> None:
     """Measure models on every CPU backend and precision, then show the table."""
     project = project.resolve()
     chosen = bench.select_models(model or ["ResNet50"])
-    parts = bench.plan(chosen, backend or [], list(batch or bench.DEFAULT_BATCHES), filter_)
+    parts = bench.plan(chosen, backend or [], list(batch or bench.DEFAULT_BATCHES), filter_, all_options)
     bench.check_folders(project)
     bench.run(parts, project, lambda line: print(line, flush=True), attribute or [])
     _show([item.name for item in chosen], None, False, project)

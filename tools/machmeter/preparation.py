@@ -18,6 +18,7 @@ WEIGHTS_VERSION = 1
 REFERENCE_VERSION = 1
 ONNX_VERSION = 1
 
+SETTLING_IMAGES = 32  # from which the batch-norm statistics of seeded weights are taken
 LARGEST_BATCH = 1024  # torch.export wants a bound for the batch dimension
 
 
@@ -43,7 +44,7 @@ def weights(model: Model, store: Store) -> Artifact:
         if model.weights() == "pretrained":
             module = model.build(True)
         else:
-            settle = torch.from_numpy(np.load(calibration.path("calibration.npy")))
+            settle = torch.from_numpy(np.load(calibration.path("calibration.npy"))[:SETTLING_IMAGES])
             module = models.build_seeded(model, settle, host.thread_budget())
         torch.save(module.state_dict(), folder / "weights.pt")
 
