@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from conftest import Project, make_project
-from machmeter import evidence
+from machmeter import asvrun, evidence
 from machmeter.results.store import read_all
 from machmeter.results.table import Row, build, machines
 
@@ -194,6 +194,8 @@ def test_a_run_that_is_killed_keeps_what_was_finished(tmp_path: Path) -> None:
             time.sleep(0.1)
         asv.kill()
         os.kill(stuck, signal.SIGKILL)
+        while asvrun.is_running(stuck, asvrun.process_identity(stuck)):
+            time.sleep(0.1)
     (machine,) = machines(project.results)
     rows = {row.backend: row for row in build(project.results, machine).rows}
     assert (rows["sleeper"].status, rows["sleeper"].samples) == ("ok", 30)

@@ -161,11 +161,24 @@ def _option(arguments: list[str], *names: str) -> str | None:
     return None
 
 
+def _process_status(pid: int) -> list[str]:
+    """Return the fields of /proc/<pid>/stat from the state on, or nothing where there is no such process."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
+    except (OSError, IndexError):
+        return []
+
+
+def is_running(pid: int, identity: str) -> bool:
+    """Return whether the process that `process_identity` called `identity` still runs: a zombie does not."""
+    return process_identity(pid) == identity and _process_status(pid)[:1] not in ([], ["Z"], ["X"])
+
+
 def process_identity(pid: int) -> str:
     """Return a name for process `pid` that no other process had or will have on this machine."""
+    started = (_process_status(pid)[19:20] or ["unknown"])[0]
     try:
-        started = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[19]
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
-    except (OSError, IndexError):
-        started = boot = "unknown"
+    except OSError:
+        boot = "unknown"
     return hashlib.sha256(f"{boot} {pid} {started}".encode()).hexdigest()[:16]

@@ -88,7 +88,7 @@ def settle(content: Json) -> Json:
 
 
 def _alive(record: Json) -> bool:
-    return asvrun.process_identity(int(record["pid"])) == record.get("process")
+    return asvrun.is_running(int(record["pid"]), str(record.get("process")))
 
 
 # How the fault handler begins its report, and the signal behind it.

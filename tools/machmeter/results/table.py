@@ -155,7 +155,8 @@ def _take_records(item: _Found, content: Mapping[str, Any], records: list[Mappin
     started = max(record.get("started_at", 0.0) for record in records)
     if item.record and started < item.record.get("started_at", 0.0):
         return
-    item.status, item.reason = "ok", ""
+    unfinished = any(record["status"] == "running" for record in records)
+    item.status, item.reason = "ok", "is being measured right now" if unfinished else ""
     for status in ("n/a", "failed"):
         for record in records:
             if record["status"] == status:
