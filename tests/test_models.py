@@ -137,7 +137,7 @@ def test_reference_answers_differ_between_images() -> None:
     """A model that says the same of every image could not disagree with itself."""
     for model in (RESNET, VIT, models.get("EfficientNetLite0")):
         details = preparation.reference(model, Store()).artifact.details
-        assert details["distinct_top1_classes"] >= 8, model.name
+        assert details["distinct_top1_classes"] >= 4, model.name
 
 
 @pytest.mark.usefixtures("store_variable")
