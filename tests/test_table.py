@@ -38,13 +38,13 @@ def write_results(
     return path
 
 
-def write_evidence(results: Path, cells: dict[str, dict[str, Any]], **run: Any) -> None:
+def write_evidence(results: Path, cells: dict[str, dict[str, Any]], environment: str = "env", **run: Any) -> None:
     described = {
         "started": "2026-01-01T00:00:00Z",
         "cells": {key: {"p": record} for key, record in cells.items()},
         **run,
     }
-    content = {"schema": 1, "machine": "here", "commit": "a" * 40, "environment": "env", "runs": {"r": described}}
+    content = {"schema": 1, "machine": "here", "commit": "a" * 40, "environment": environment, "runs": {"r": described}}
     path = results.parent / "evidence" / "here" / "aaaaaaaa-env.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content))
@@ -67,7 +67,7 @@ def test_rows_have_the_digits_that_are_shown(tmp_path: Path) -> None:
     )
     int8, fp32, eager = build(tmp_path / "results", "here").rows
     assert (int8.p50_ms, int8.p95_ms, int8.images_per_second) == (37.2, 37.2, 215.1)
-    assert (int8.times_eager, int8.times_own_fp32, int8.no_gain) == (10.76, 2.69, False)
+    assert (int8.times_eager, int8.times_own_fp32, int8.no_gain) == (10.75, 2.69, False)
     assert (int8.top1_agreement, int8.sqnr_db, int8.peak_memory_mb) == (0.984, 18.0, 245.0)
     assert (fp32.p95_ms, fp32.samples) == (None, 5)  # M22: five samples have no 95th percentile
     assert (eager.options, eager.times_eager) == ("contiguous", 1.0)
@@ -142,6 +142,24 @@ def test_cells_of_an_interrupted_run_are_kept(tmp_path: Path) -> None:
     (row,) = build(tmp_path / "results", "here").rows
     assert (row.status, row.images_per_second, row.p95_ms, row.top1_agreement) == ("ok", 80.0, 100.0, 1.0)
     assert "interrupted" in row.reason
+
+
+def test_an_interrupted_measurement_replaces_an_older_one(tmp_path: Path) -> None:
+    write_results(tmp_path / "results", {"cpu.openvino.ResNet50.time_forward": [[0.2], [["'fp32'"], ["8"]], None]})
+    record = {"status": "ok", "order": 1, "samples": 20, "median_seconds": 0.1, "sample_seconds": [0.1] * 20}
+    for started, speed in ((1_700_000_000.5, 40.0), (1_700_000_100.0, 80.0)):  # in asv's run, and after it
+        write_evidence(tmp_path / "results", {"cpu.openvino.ResNet50(fp32, 8)": {**record, "started_at": started}})
+        (row,) = build(tmp_path / "results", "here").rows
+        assert row.images_per_second == speed
+
+
+def test_what_one_environment_lacks_does_not_hide_what_another_measured(tmp_path: Path) -> None:
+    write_results(tmp_path / "results", {"cpu.openvino.ResNet50.time_forward": [[0.1], [["'fp32'"], ["8"]], None]})
+    record = {"status": "n/a", "reason": "not installed: openvino", "order": 1, "started_at": 1.8e9}
+    write_evidence(tmp_path / "results", {"cpu.openvino.ResNet50(fp32, 8)": record}, environment="small")
+    assert [row.status for row in build(tmp_path / "results", "here").rows] == ["ok"]
+    write_evidence(tmp_path / "results", {"cpu.openvino.ResNet50(fp32, 8)": record}, environment="env")
+    assert [row.status for row in build(tmp_path / "results", "here").rows] == ["n/a"]
 
 
 def test_a_half_written_file_is_left_alone_and_named(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from rich.console import Console, Group
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from machmeter.results.table import Row, Table
+from machmeter.results.table import Row, Table, throughput_digits
 
 # Column title, how a row fills it, and whether the text is aligned right.
 _COLUMNS: tuple[tuple[str, Callable[[Row], str], bool], ...] = (
@@ -20,7 +20,7 @@ _COLUMNS: tuple[tuple[str, Callable[[Row], str], bool], ...] = (
     ("batch", lambda row: str(row.batch), True),
     ("p50 ms", lambda row: _number(row.p50_ms, 2), True),
     ("p95 ms", lambda row: _number(row.p95_ms, 2), True),
-    ("images/s", lambda row: _number(row.images_per_second, 1), True),
+    ("images/s", lambda row: _number(row.images_per_second, throughput_digits(row.images_per_second or 0)), True),
     ("× eager", lambda row: _number(row.times_eager, 2), True),
     ("× own fp32", lambda row: _number(row.times_own_fp32, 2) + (" no gain" if row.no_gain else ""), True),
     ("top-1", lambda row: _number(row.top1_agreement, 3), True),

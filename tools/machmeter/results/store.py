@@ -24,6 +24,7 @@ class Value:
     number: float | None
     samples: tuple[float, ...] = ()
     started: float = 0.0  # seconds since 1970
+    ended: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,5 +97,6 @@ def _values(record: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Value]
                 number=float(number) if usable else None,
                 samples=tuple(float(item) for item in sample or () if isinstance(item, int | float)),
                 started=started,
+                ended=started + (record.get("duration") or 0.0),
             ),
         )

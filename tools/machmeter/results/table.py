@@ -18,7 +18,11 @@ from machmeter.results.store import ResultFile, Value, read_all
 Status = Literal["ok", "failed", "n/a"]
 
 DEVICES = ("cpu", "cuda")
-BASELINE = ("eager", "fp32", ("contiguous",))  # what every configuration is a multiple of
+BASELINE = {
+    "backend": "eager",
+    "precision": "fp32",
+    "options": "contiguous",
+}  # what every configuration is a multiple of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,8 +79,8 @@ class _Found:
     values: dict[str, Value]  # by benchmark method
     status: Status | None = None
     reason: str = ""
-    asked: float = 0.0  # when it was last tried
     record: Mapping[str, Any] | None = None
+    ahead_of_asv: bool = False  # the evidence has a newer measurement than asv's files
     commit: str = ""
     environment: str = ""
 
@@ -98,7 +102,8 @@ def build(results: Path, machine: str, wanted: Iterable[str] = ()) -> Table:
     notes += [f"left out: {item.path} {item.reason}" for item in unreadable]
     models_wanted = set(wanted)
     chosen = [item for item in found.values() if not models_wanted or item.cell.model in models_wanted]
-    rows = _compare([_row(item) for item in chosen])
+    speeds = _speeds(chosen)
+    rows = [_row(item, speeds) for item in chosen]
     return Table(
         machine=machine,
         host=newest.get("host", {}),
@@ -126,7 +131,6 @@ def _take_results(file: ResultFile, found: dict[str, _Found]) -> None:
             item.values[method] = value
             if method == "time_forward":
                 item.commit, item.environment = file.commit, file.environment
-                item.asked = max(item.asked, value.started)
 
 
 def _take_evidence(folder: Path, found: dict[str, _Found]) -> tuple[Mapping[str, Any], list[str]]:
@@ -155,12 +159,14 @@ def _take_records(item: _Found, content: Mapping[str, Any], records: list[Mappin
     started = max(record.get("started_at", 0.0) for record in records)
     if item.record and started < item.record.get("started_at", 0.0):
         return
-    unfinished = any(record["status"] == "running" for record in records)
-    item.status, item.reason = "ok", "is being measured right now" if unfinished else ""
+    statuses = {record["status"]: record.get("reason", "") for record in records}
+    measured = item.values.get("time_forward")
+    if set(statuses) == {"n/a"} and measured and measured.number and content["environment"] != item.environment:
+        return  # what one environment lacks does not hide what another measured
+    item.status, item.reason = "ok", "is being measured right now" if "running" in statuses else ""
     for status in ("n/a", "failed"):
-        for record in records:
-            if record["status"] == status:
-                item.status, item.reason = status, record.get("reason", "")
+        if status in statuses:
+            item.status, item.reason = status, statuses[status]
     timed = [record for record in records if record.get("samples")]
     surveyed = next((record for record in records if record.get("facts")), {})
     item.record = {
@@ -169,41 +175,74 @@ def _take_records(item: _Found, content: Mapping[str, Any], records: list[Mappin
         "facts": surveyed.get("facts", {}),
         "started_at": started,
     }
-    if not item.commit or started > item.asked:
+    # asv's times are those of all parameter combinations of a benchmark together, to the millisecond.
+    item.ahead_of_asv = bool(timed) and (measured is None or timed[-1]["started_at"] > measured.ended + 1.0)
+    if item.ahead_of_asv and not item.reason:
+        item.reason = "asv has no file of this measurement: its run was interrupted, or is not over"
+    if item.ahead_of_asv or not item.commit:
         item.commit, item.environment = content["commit"], content["environment"]
-    if timed and started > item.asked + 60 and "time_forward" not in item.values:
-        item.reason = "from a run that was interrupted: asv has no file of it"
 
 
-def _row(item: _Found) -> Row:
-    cell, record = item.cell, item.record or {}
-    timing = item.values.get("time_forward")
-    seconds = timing.number if timing else record.get("median_seconds")
-    samples = (timing.samples if timing else ()) or tuple(record.get("sample_seconds", ()))
-    described = {
-        "model": cell.model,
-        "backend": cell.backend,
-        "precision": cell.precision,
-        "options": ", ".join(cell.options.values()),
-        "batch": cell.batch,
-        "commit": item.commit[:8],
-        "environment": item.environment,
-        **_facts(item),
-    }
+def _outcome(item: _Found) -> tuple[Status, str, float | None, tuple[float, ...]]:
+    """Return status, reason, seconds per call and samples of a cell."""
+    record = item.record or {}
     if item.status in ("failed", "n/a"):
-        return Row(**described, status=item.status, reason=item.reason)
+        return item.status, item.reason, None, ()
+    timing = None if item.ahead_of_asv else item.values.get("time_forward")
+    seconds = timing.number if timing else record.get("median_seconds")
     if seconds is None:
-        return Row(**described, status="failed", reason=item.reason or "no reason on record")
-    p95 = metrics.percentile(samples, 0.95) if samples else None
+        return "failed", item.reason or "no reason on record", None, ()
+    samples = (timing.samples if timing else ()) or tuple(record.get("sample_seconds", ()))
+    return "ok", item.reason, seconds, samples
+
+
+def _speeds(items: Iterable[_Found]) -> dict[tuple[str, ...], float]:
+    """Return the images/s of every measured cell, by what tells it from others."""
+    speeds = {}
+    for item in items:
+        seconds = _outcome(item)[2]
+        if seconds:
+            speeds[_coordinates(item.cell)] = metrics.images_per_second(seconds, item.cell.batch)
+    return speeds
+
+
+def _coordinates(cell: Cell, **other: str) -> tuple[str, ...]:
+    found = {"backend": cell.backend, "precision": cell.precision, "options": ", ".join(cell.options.values())}
+    return (cell.model, str(cell.batch), *(found | other).values())
+
+
+def _row(item: _Found, speeds: Mapping[tuple[str, ...], float]) -> Row:
+    """Return the row of a cell, with its ratios to cells of the same model and batch and no others."""
+    cell = item.cell
+    status, reason, seconds, samples = _outcome(item)
+    speed = speeds.get(_coordinates(cell))
+    eager = speeds.get(_coordinates(cell, **BASELINE))
+    own = speeds.get(_coordinates(cell, precision="fp32")) if cell.precision != "fp32" else None
+    times_own = speed / own if speed and own else None
     return Row(
-        **described,
-        status="ok",
-        reason=item.reason,
-        p50_ms=_milliseconds(seconds),
-        p95_ms=_milliseconds(p95),
-        images_per_second=round(metrics.images_per_second(seconds, cell.batch), 1),
+        model=cell.model,
+        backend=cell.backend,
+        precision=cell.precision,
+        options=", ".join(cell.options.values()),
+        batch=cell.batch,
+        status=status,
+        reason=reason,
+        p50_ms=_rounded(_milliseconds(seconds), 2),
+        p95_ms=_rounded(_milliseconds(metrics.percentile(samples, 0.95)) if samples else None, 2),
+        images_per_second=_rounded(speed, throughput_digits(speed)) if speed else None,
+        times_eager=_rounded(speed / eager if speed and eager else None, 2),
+        times_own_fp32=_rounded(times_own, 2),
+        no_gain=times_own is not None and times_own < 1.0,
         samples=len(samples) or None,
+        commit=item.commit[:8],
+        environment=item.environment,
+        **_facts(item),
     )
+
+
+def throughput_digits(images_per_second: float) -> int:
+    """Return how many decimals of a throughput are shown: slow models need more than one."""
+    return 1 if images_per_second >= 10 else 2
 
 
 def _facts(item: _Found) -> dict[str, Any]:
@@ -211,7 +250,7 @@ def _facts(item: _Found) -> dict[str, Any]:
     recorded = (item.record or {}).get("facts", {})
 
     def number(method: str) -> float | None:
-        value = item.values.get(method)
+        value = None if item.ahead_of_asv else item.values.get(method)
         known = value.number if value and value.number is not None else recorded.get(method)
         return None if known is None else float(known)
 
@@ -228,36 +267,11 @@ def _facts(item: _Found) -> dict[str, Any]:
 
 
 def _milliseconds(seconds: float | None) -> float | None:
-    return None if seconds is None else round(1e3 * seconds, 2)
+    return None if seconds is None else 1e3 * seconds
 
 
 def _rounded(number: float | None, digits: int) -> float | None:
     return None if number is None else round(number, digits)
-
-
-def _compare(rows: list[Row]) -> list[Row]:
-    """Fill in the ratios: to the eager fp32 baseline, and to the same backend in fp32; same batch each."""
-    throughput = {
-        (row.model, row.batch, row.backend, row.precision, row.options): row.images_per_second
-        for row in rows
-        if row.status == "ok" and row.images_per_second
-    }
-    compared = []
-    for row in rows:
-        here = (row.model, row.batch)
-        eager = throughput.get((*here, BASELINE[0], BASELINE[1], ", ".join(BASELINE[2])))
-        own = throughput.get((*here, row.backend, "fp32", row.options))
-        if row.status != "ok" or not row.images_per_second:
-            compared.append(row)
-            continue
-        times_own = round(row.images_per_second / own, 2) if own and row.precision != "fp32" else None
-        values = asdict(row) | {
-            "times_eager": round(row.images_per_second / eager, 2) if eager else None,
-            "times_own_fp32": times_own,
-            "no_gain": times_own is not None and times_own < 1.0,
-        }
-        compared.append(Row(**values))
-    return compared
 
 
 def _rank(row: Row) -> tuple[Any, ...]:
