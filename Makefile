@@ -16,7 +16,7 @@ setup: $(VENV)/.cpu  ## Make .venv with the pinned stack `cpu` and the commands
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "machmeter needs Python 3.11 or newer: make PYTHON=python3.11")'
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "cannot make $(VENV): install venv (Debian: apt install python3-venv)"; exit 1; }
 
 $(VENV)/.cpu: $(VENV)/bin/python requirements/cpu.txt requirements/tools.txt pyproject.toml
 	@echo "Installing the stack cpu into $(VENV) (about 5.5 GB, one to five minutes) ..."
@@ -37,8 +37,8 @@ show: setup  ## Show what was measured so far
 test: $(VENV)/.dev lint  ## Check the style and run every test (real models, real asv: 10 to 15 minutes on 2 cores)
 	$(BIN)/python -m pytest
 
-test-quick: $(VENV)/.dev  ## Run the tests that need no real model (one minute)
-	$(BIN)/python -m pytest -m "not models"
+test-quick: $(VENV)/.dev  ## Run the tests that need no real model (two minutes, no network)
+	$(BIN)/python -m pytest -m "not models and not network"
 
 lint: $(VENV)/.dev  ## ruff and mypy
 	$(BIN)/ruff check .

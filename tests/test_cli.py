@@ -34,6 +34,8 @@ def machmeter(*arguments: str, **variables: str) -> subprocess.CompletedProcess[
         (["bench", "--filter", "no such cell"], {}, 6, "nothing matches"),
         (["bench", "--filter", "("], {}, 6, "is not a regular expression"),
         (["show", "--machine", "nobody"], {}, 8, "nothing was measured on nobody"),
+        (["bench", "--backend", "null"], {}, 3, "unknown backend 'null'"),
+        (["bench"], {"MACHMETER_WEIGHTS": "imaginary"}, 9, "use 'seeded' or 'pretrained'"),
         (["bench", "--project", "/"], {}, 9, "no asv.conf.json in /"),
         (["show", "--project", "/"], {}, 9, "cannot read /asv.conf.json"),
     ],
@@ -56,6 +58,24 @@ def test_a_full_disk_is_told_before_anything_is_measured(monkeypatch: pytest.Mon
     with pytest.raises(errors.DiskFull, match="free some space") as caught:
         bench.check_folders(ROOT)
     assert caught.value.exit_code == 5
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"results_dir": 5}', "null", "// comment"])
+def test_a_configuration_that_cannot_be_used_is_told(tmp_path: Path, text: str) -> None:
+    (tmp_path / "asv.conf.json").write_text(text)
+    for command in ("show", "bench"):
+        done = machmeter(command, "--project", str(tmp_path), MACHMETER_STORE=str(tmp_path / "store"))
+        assert done.returncode == 9
+        assert len(done.stderr.splitlines()) == 1
+
+
+def test_results_that_cannot_be_written_are_told_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "asv.conf.json").write_text('{"results_dir": "results"}')
+    (tmp_path / "evidence").write_text("a file where a folder must be")
+    done = machmeter("bench", "--project", str(tmp_path), MACHMETER_STORE=str(tmp_path / "store"))
+    assert done.returncode == 4
+    assert "MACHMETER_STORE" not in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_exit_codes_are_distinct() -> None:
@@ -97,6 +117,12 @@ def test_show_prints_a_table_with_reasons(project: Path) -> None:
     assert "eager fp32 contiguous 8 456.70 456.70 17.5 1.00 – – – –" in lines
     assert "failed inductor fp32 compile batch 8: crashed" in lines
     assert "n/a torchao int8 batch 8: not installed: torchao" in lines
+
+
+def test_a_narrow_terminal_cuts_no_number(project: Path) -> None:
+    done = machmeter("show", "--machine", "here", "--project", str(project), COLUMNS="60")
+    assert "215.1" in done.stdout
+    assert "…" not in done.stdout
 
 
 def test_json_has_the_digits_of_the_table(project: Path) -> None:

@@ -136,6 +136,9 @@ def test_a_stop_at_the_time_limit_is_a_time_out(tmp_path: Path) -> None:
     record["started_at"] = time.time() - 8.2
     settled = evidence.settle({"runs": {"r": {"cells": {"a": {"p": record}}}}})
     assert settled["runs"]["r"]["cells"]["a"]["p"]["reason"] == "timed out: stopped after 8 s (limit 8 s)"
+    record["timeout"] = 600.0  # told to stop long before: somebody pressed Ctrl-C
+    settled = evidence.settle({"runs": {"r": {"cells": {"a": {"p": record}}}}})
+    assert settled["runs"]["r"]["cells"]["a"]["p"]["status"] == "interrupted"
 
 
 def test_a_process_that_lives_is_left_running() -> None:

@@ -6,6 +6,7 @@ import itertools
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ def test_every_backend_and_precision_is_what_it_says(name: str, precision: str, 
 
 
 @pytest.mark.usefixtures("store_variable")
-@pytest.mark.parametrize("name", ["eager", "onnxruntime", "openvino"])
+@pytest.mark.parametrize("name", ["eager", "inductor", "onnxruntime", "openvino"])
 def test_every_backend_obeys_the_thread_budget(name: str) -> None:
     """M7: with a budget of one, the runtime itself says one."""
     options = {option: choices[0] for option, choices in backends.get(name).options.items()}
@@ -147,16 +148,28 @@ def test_operations_are_counted_by_the_library() -> None:
 
 
 @pytest.mark.usefixtures("store_variable")
-def test_calibration_and_evaluation_share_no_pixel() -> None:
+def test_inputs_are_the_same_every_time() -> None:
     calibration, evaluation = inputs.crops(RESNET)
     assert calibration.shape == evaluation.shape == (64, 3, 224, 224)
     again, _ = inputs.crops(RESNET)
     assert np.array_equal(calibration, again)
 
 
+def test_calibration_and_evaluation_see_different_halves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Photographs that are black on the left and white on the right tell which half a crop is from."""
+    import sklearn.datasets
+
+    halves = np.zeros((427, 640, 3), np.uint8)
+    halves[:, 320:] = 255
+    monkeypatch.setattr(sklearn.datasets, "load_sample_images", lambda: SimpleNamespace(images=[halves, halves]))
+    calibration, evaluation = inputs.crops(VIT)  # normalised to -1 and 1
+    assert np.mean(calibration < -0.99) > 0.98
+    assert np.mean(evaluation > 0.99) > 0.98
+
+
 @pytest.mark.usefixtures("store_variable")
-def test_weights_are_the_same_wherever_they_are_made(tmp_path: Path) -> None:
-    """Seeded: two stores, two processes, one digest of the tensors."""
+def test_seeded_weights_can_be_made_again(tmp_path: Path) -> None:
+    """The same seed gives the same tensors in another store, to the rounding of the settled statistics."""
     import torch
 
     def tensors(store: Store) -> dict[str, Any]:
@@ -287,4 +300,4 @@ print(artifact.prepare_seconds, time.perf_counter() - start)
         runs.append([float(part) for part in done.stdout.split()[-2:]])
     (cold, warm), (cold_again, warm_again) = runs
     assert cold == cold_again
-    assert max(warm, warm_again) < cold
+    assert max(warm, warm_again) < cold / 2

@@ -162,6 +162,63 @@ def test_what_one_environment_lacks_does_not_hide_what_another_measured(tmp_path
     assert [row.status for row in build(tmp_path / "results", "here").rows] == ["n/a"]
 
 
+def test_all_numbers_of_a_row_are_of_one_commit(tmp_path: Path) -> None:
+    """A newer timing at another commit does not borrow the older commit's answers; its own evidence has them."""
+    params = [["'fp32'"], ["8"]]
+    write_results(
+        tmp_path / "results",
+        {
+            "cpu.openvino.ResNet50.time_forward": [[0.2], params, None],
+            "cpu.openvino.ResNet50.track_top1_agreement": [[0.99], params, None],
+        },
+        commit="b" * 40,
+    )
+    write_results(tmp_path / "results", {"cpu.openvino.ResNet50.time_forward": [[0.1], params, None]})
+    record = {"status": "ok", "order": 1, "samples": 1, "median_seconds": 0.1, "started_at": 1_700_000_000.5}
+    write_evidence(tmp_path / "results", {"cpu.openvino.ResNet50(fp32, 8)": record})
+    (row,) = build(tmp_path / "results", "here").rows
+    assert (row.commit, row.p50_ms, row.top1_agreement) == ("aaaaaaaa", 100.0, None)
+
+
+@pytest.mark.parametrize(
+    ("record", "status", "reason"),
+    [
+        ({"status": "ok", "facts": {"track_sqnr": 30.0}}, "not run", "its latency was not timed"),
+        (
+            {"status": "interrupted", "reason": "stopped (signal 15) after 3 s"},
+            "not run",
+            "stopped (signal 15) after 3 s",
+        ),
+        ({"status": "running", "pid": 0}, "failed", "killed (signal 9)"),
+    ],
+)
+def test_a_cell_without_a_timing_is_not_failed_unless_it_failed(
+    tmp_path: Path, record: dict[str, Any], status: str, reason: str
+) -> None:
+    write_evidence(tmp_path / "results", {"cpu.openvino.ResNet50(fp32, 8)": {"order": 1, "started_at": 1.0, **record}})
+    (row,) = build(tmp_path / "results", "here").rows
+    assert row.status == status
+    assert row.reason.startswith(reason)
+
+
+def test_an_interrupted_attempt_does_not_hide_an_earlier_number(tmp_path: Path) -> None:
+    write_results(tmp_path / "results", {"cpu.openvino.ResNet50.time_forward": [[0.1], [["'fp32'"], ["8"]], None]})
+    record = {"status": "interrupted", "reason": "stopped", "order": 1, "started_at": 1.8e9}
+    write_evidence(tmp_path / "results", {"cpu.openvino.ResNet50(fp32, 8)": record})
+    assert [row.status for row in build(tmp_path / "results", "here").rows] == ["ok"]
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", "null", '{"schema": 1}', '{"schema": 1, "runs": {"r": {"cells": {"c": {"p": 1}}}}}']
+)
+def test_evidence_of_another_shape_is_left_out_with_a_note(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "evidence" / "here" / "x.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    table = build(tmp_path / "results", "here")
+    assert table.notes == (f"left out: {path} is unreadable",)
+
+
 def test_a_half_written_file_is_left_alone_and_named(tmp_path: Path) -> None:
     """R8, R10: skipped loudly, never overwritten; the rest is shown."""
     write_results(tmp_path / "results", {"cpu.openvino.ResNet50.time_forward": [[0.1], [["'fp32'"], ["8"]], None]})

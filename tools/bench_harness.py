@@ -11,7 +11,6 @@ Run it with `make bench-harness`. It prints, from one run on one machine, the co
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import statistics
 import subprocess
@@ -170,13 +169,8 @@ def _share() -> None:
     wall = time.perf_counter() - start
     if made := len(set(Store().root.glob("*/*/")) - before):
         print(f"    this run made {made} artifacts: run it again for the share once they exist")
-    configuration = asvrun.read_configuration(ROOT / asvrun.CONFIGURATION)
-    folder = (ROOT / configuration["results_dir"]).parent / "evidence" / asvrun.machine_name()
-    runs = [
-        run
-        for path in folder.glob("*.json")
-        for run in json.loads(json.dumps(evidence.read(path) or {"runs": {}}))["runs"].values()
-    ]
+    folder = asvrun.results_folder(ROOT).parent / "evidence" / asvrun.machine_name()
+    runs = [run for path in folder.glob("*.json") for run in (evidence.read(path) or {"runs": {}})["runs"].values()]
     newest = max(runs, key=lambda run: max(_records(run), key=lambda record: record["started_at"])["started_at"])
     warm_up = sum(record.get("warm_up", {}).get("seconds", 0.0) for record in _records(newest))
     timed = sum(sum(record.get("sample_seconds", [])) for record in _records(newest))

@@ -94,7 +94,14 @@ def read_configuration(path: Path) -> dict[str, Any]:
         configuration: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise BadSetting(f"cannot read {path} ({error}): it must be plain JSON, without comments") from error
+    if not isinstance(configuration, dict) or not isinstance(configuration.get("results_dir", ""), str):
+        raise BadSetting(f"{path} is not an asv configuration: it must be an object, with a text as results_dir")
     return configuration
+
+
+def results_folder(project: Path) -> Path:
+    """Return asv's results folder of `project`."""
+    return project / str(read_configuration(project / CONFIGURATION).get("results_dir", "results"))
 
 
 def _noted_machines() -> dict[str, dict[str, Any]]:

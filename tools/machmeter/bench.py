@@ -6,6 +6,8 @@ killed. It runs with `--python=same`: the interpreter that runs this is the envi
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
 import os
 import re
@@ -20,10 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from machmeter import asvrun, backends, cells, models, progress
+from machmeter import asvrun, backends, cells, evidence, models, preparation, progress
 from machmeter.artifacts import Store
+from machmeter.backends.base import Backend
 from machmeter.cells import Cell
 from machmeter.errors import BadSetting, DiskFull, NothingSelected, RunFailed, UnknownName, from_os_error
+from machmeter.isolation import in_child
 from machmeter.models import Model
 
 DEFAULT_BATCHES = (1, 8)
@@ -68,8 +72,8 @@ def plan(
     for model in chosen:
         if not model.benchmarked:
             raise UnknownName(f"{model.name} is only for tests: choose from {_benchmarked()}")
-        for name in names or [item for item in backends.names() if backends.get(item).answers]:
-            backend = backends.get(name)
+        model.weights()  # a wrong MACHMETER_WEIGHTS is told before anything runs
+        for backend in _backends(names):
             picked = tuple(
                 cell
                 for cell in cells.all_cells(backend, model)
@@ -79,7 +83,7 @@ def plan(
             )
             if picked:
                 patterns = tuple(_pattern(cell) for cell in picked)
-                parts.append(Part(title=f"{model.name} on {name}", patterns=patterns, cells=picked))
+                parts.append(Part(title=f"{model.name} on {backend.name}", patterns=patterns, cells=picked))
     if not parts:
         raise NothingSelected(
             f"nothing matches: models {', '.join(item.name for item in chosen)}, "
@@ -87,6 +91,23 @@ def plan(
             f"batches {', '.join(map(str, batches))}" + (f", filter {pattern!r}" if pattern else "")
         )
     return parts
+
+
+def _backends(names: list[str]) -> list[Backend]:
+    """Return the backends called `names`, all where none is named. Raises UnknownName."""
+    known = [backend for backend in map(backends.get, backends.names()) if backend.answers]
+    for name in names:
+        if name not in [backend.name for backend in known]:
+            listed = ", ".join(backend.name for backend in known)
+            raise UnknownName(f"unknown backend {name!r}: known backends are {listed}")
+    return [backend for backend in known if not names or backend.name in names]
+
+
+def fetch_weights(chosen: list[Model]) -> None:
+    """Get pretrained weights into the store before anything runs. Raises WeightsUnavailable."""
+    for model in chosen:
+        if model.weights() == "pretrained" and not model.missing_packages():
+            in_child(functools.partial(preparation.weights, model, Store()))
 
 
 def _benchmarked() -> str:
@@ -103,13 +124,10 @@ def check_folders(project: Path) -> None:
     """Raise where the project, the store or the disk cannot take a run."""
     if not (project / asvrun.CONFIGURATION).is_file():
         raise BadSetting(f"no {asvrun.CONFIGURATION} in {project}: run this in a clone of the project")
-    root = Store().root
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=root) as probe:
-            probe.write(b"machmeter")
-    except OSError as error:
-        raise from_os_error(error, root, "the artifact store") from error
+    root, results = Store().root, asvrun.results_folder(project)
+    _probe(root, "artifacts", "MACHMETER_STORE")
+    for folder in (results, results.parent / "evidence", (project / LOG).parent):
+        _probe(folder, "results", None)
     free = shutil.disk_usage(root).free
     if free < LEAST_FREE_BYTES:
         raise DiskFull(
@@ -118,11 +136,19 @@ def check_folders(project: Path) -> None:
         )
 
 
+def _probe(folder: Path, what: str, setting: str | None) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(b"machmeter")
+    except OSError as error:
+        raise from_os_error(error, folder, what, setting) from error
+
+
 def run(parts: list[Part], project: Path, say: Say, attributes: Iterable[str] = ()) -> None:
     """Measure `parts`, one asv call each. Raises RunFailed where asv itself cannot run."""
     _know_machine(project)
     log = project / LOG
-    log.parent.mkdir(parents=True, exist_ok=True)
     total = sum(len(part.cells) for part in parts)
     with (
         tempfile.TemporaryDirectory(prefix="machmeter-") as folder,
@@ -130,7 +156,8 @@ def run(parts: list[Part], project: Path, say: Say, attributes: Iterable[str] = 
     ):
         pipe = Path(folder) / "progress"
         os.mkfifo(pipe)
-        environment = {**os.environ, progress.PIPE: str(pipe), "MACHMETER_RUN": uuid.uuid4().hex[:16]}
+        name = uuid.uuid4().hex[:16]
+        environment = {**os.environ, progress.PIPE: str(pipe), "MACHMETER_RUN": name}
         listener = _Listener(pipe, say, total)
         listener.start()
         try:
@@ -139,8 +166,25 @@ def run(parts: list[Part], project: Path, say: Say, attributes: Iterable[str] = 
                 say(f"{part.title}: {len(part.cells)} cells")
                 patterns = [argument for pattern in part.patterns for argument in ("-b", pattern)]
                 _asv(patterns, project, environment, output, attributes)
+                listener.tell_silent(part.cells, _endings(project, name))
         finally:
             listener.stop()
+
+
+def _endings(project: Path, run_name: str) -> dict[str, dict[str, Any]]:
+    """Settle the evidence of a run, and return the record of each cell in which a process failed or died."""
+    folder = asvrun.results_folder(project).parent / "evidence" / asvrun.machine_name()
+    endings: dict[str, dict[str, Any]] = {}
+    for path in folder.glob("*.json"):
+        content = evidence.read(path) or {"runs": {}}
+        if run_name not in content["runs"]:
+            continue
+        evidence.settle_file(path)
+        for cell, processes in content["runs"][run_name]["cells"].items():
+            bad = [record for record in processes.values() if record["status"] != "ok"]
+            if bad:
+                endings[cell] = bad[-1]
+    return endings
 
 
 def _asv(
@@ -188,11 +232,20 @@ class _Listener(threading.Thread):
                 event = json.loads(line)
                 if event.get("stop"):
                     return
-                self._tell(event)
+                with contextlib.suppress(OSError):  # nobody reads our output any more: go on measuring
+                    self._tell(event)
 
     def stop(self) -> None:
+        """Read what has been written, then end."""
         os.write(self._descriptor, b'{"stop": true}\n')
         self.join()
+
+    def tell_silent(self, part: Iterable[Cell], endings: dict[str, dict[str, Any]]) -> None:
+        """Say what became of the cells whose processes died without a word."""
+        for cell in part:
+            record = endings.get(cell.key())
+            if record and cell.key() not in self._done:
+                self._tell({"cell": cell.key(), "batch": cell.batch, **record})
 
     def _tell(self, event: dict[str, Any]) -> None:
         cell, failed = event["cell"], event.get("status") != "ok"

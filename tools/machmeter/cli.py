@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -45,6 +46,7 @@ def bench_command(
     chosen = bench.select_models(model or ["ResNet50"])
     parts = bench.plan(chosen, backend or [], list(batch or bench.DEFAULT_BATCHES), filter_, all_options)
     bench.check_folders(project)
+    bench.fetch_weights(chosen)
     bench.run(parts, project, lambda line: print(line, flush=True), attribute or [])
     _show([item.name for item in chosen], None, False, project)
 
@@ -61,8 +63,7 @@ def show_command(
 
 
 def _show(names: list[str], machine: str | None, as_json: bool, project: Path) -> None:
-    configuration = asvrun.read_configuration(project / asvrun.CONFIGURATION)
-    results = project / configuration.get("results_dir", "results")
+    results = asvrun.results_folder(project)
     known = table.machines(results)
     name = machine or asvrun.machine_name()
     if name not in known:
@@ -74,9 +75,8 @@ def _show(names: list[str], machine: str | None, as_json: bool, project: Path) -
     if as_json:
         print(json.dumps(built.as_json(), indent=2, allow_nan=False))
         return
-    # Without a terminal the full width is written: a file or a pager has no edge to wrap at.
-    console = Console() if sys.stdout.isatty() else Console(width=140)
-    shown.print_table(built, console)
+    # Never narrower than the table: a wrapped row can be read, a number that was cut cannot.
+    shown.print_table(built, Console(width=max(Console().width, shown.WIDTH)))
 
 
 @app.command("list")
@@ -107,6 +107,9 @@ def main() -> None:
     except MachmeterError as error:
         print(f"machmeter: {error}", file=sys.stderr)
         raise SystemExit(error.exit_code) from None
+    except BrokenPipeError:  # the reader of our output has left, as `| head` does
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - for the flush at exit
+        raise SystemExit(141) from None
     except KeyboardInterrupt:
         print("machmeter: interrupted; what was finished is kept: 'machmeter show' shows it", file=sys.stderr)
         raise SystemExit(130) from None

@@ -75,14 +75,17 @@ class CellFailed(RuntimeError):
     """The cell ran and its number must not be used: a wrong label, a wrong answer, an impossible time."""
 
 
-def from_os_error(error: OSError, where: Path, what: str) -> MachmeterError:
-    """Turn an operating-system error met while writing `what` under `where` into one that says what to do."""
+def from_os_error(error: OSError, where: Path, what: str, setting: str | None = "MACHMETER_STORE") -> MachmeterError:
+    """Turn an operating-system error met while writing `what` under `where` into one that says what to do.
+
+    `setting` is the variable that moves it elsewhere, if there is one.
+    """
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFull(
-            f"no space left on the disk while writing {what} under {where}: free some space, "
-            "or set MACHMETER_STORE to a folder on another disk"
+            f"no space left on the disk while writing {what} under {where}: free some space"
+            + (f", or set {setting} to a folder on another disk" if setting else "")
         )
     return StoreUnwritable(
-        f"cannot write {what} under {where} ({error.strerror or error}): make it writable, "
-        "or set MACHMETER_STORE to a folder you can write"
+        f"cannot write {what} under {where} ({error.strerror or error}): make it writable"
+        + (f", or set {setting} to a folder you can write" if setting else "")
     )

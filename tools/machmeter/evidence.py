@@ -1,7 +1,7 @@
 """What really ran: one JSON file per machine, commit and environment, beside asv's results.
 
     {"schema": 1, "machine": ..., "commit": ..., "environment": ..., "stack": ...,
-     "runs": {RUN: {"host": ..., "versions": ..., "pins": ..., "cells": {CELL: {PROCESS: RECORD}}}}}
+     "runs": {RUN: {"host": ..., "versions": ..., "stack_mismatches": ..., "cells": {CELL: {PROCESS: RECORD}}}}}
 
 A record is begun before anything risky happens, with `status` "running", and replaced when the process
 ends. A process that dies cannot write; whoever reads or writes next finds its record still "running" with
@@ -69,21 +69,33 @@ def read(path: Path) -> Json | None:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    if not isinstance(content, dict) or content.get("schema") != SCHEMA:
+    try:
+        return settle(content) if content["schema"] == SCHEMA and isinstance(content["runs"], dict) else None
+    except (AttributeError, KeyError, TypeError, ValueError):  # JSON, but not of this shape
         return None
-    return settle(content)
+
+
+def settle_file(path: Path) -> None:
+    """Write down what `settle` finds in `path`: the traces of dead processes stay on this machine."""
+    with path.with_name(f".{path.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        content = read(path)
+        if content is not None:
+            write_json(path, content)
 
 
 def settle(content: Json) -> Json:
-    """Return `content` with every record of a dead process turned into a failure with its reason."""
+    """Return `content` with every record of a dead process turned into a failure with its reason.
+
+    A process that was told to stop before its time was up did not fail: it is "interrupted".
+    """
     settled = copy.deepcopy(content)
     for run in settled.get("runs", {}).values():
         records = [record for cell in run.get("cells", {}).values() for record in cell.values()]
         last = max((record.get("order", 0) for record in records), default=0)
         for record in records:
             if record.get("status") == "running" and not _alive(record):
-                record["status"] = "failed"
-                record["reason"] = _cause_of_death(record, last=record.get("order", 0) == last)
+                record["status"], record["reason"] = _cause_of_death(record, last=record.get("order", 0) == last)
     return settled
 
 
@@ -101,8 +113,8 @@ _FATAL = {
 }
 
 
-def _cause_of_death(record: Json, *, last: bool) -> str:
-    """Say how a process died, from the trace that the fault handler left, if it could leave one.
+def _cause_of_death(record: Json, *, last: bool) -> tuple[str, str]:
+    """Return status and reason: how a process died, from the trace that the fault handler left, if it could leave one.
 
     SIGKILL leaves none. Where it hit the `last` process of a run, the whole run may have been killed.
     """
@@ -115,15 +127,16 @@ def _cause_of_death(record: Json, *, last: bool) -> str:
         peak = record.get("peak_resident_bytes")
         known = f"; {peak / 1e6:.0f} MB were resident after loading" if peak else ""
         other = ", or the run was interrupted" if last else ""
-        return f"killed (signal 9), most likely by the kernel for lack of memory{other}{known}"
+        return "failed", f"killed (signal 9), most likely by the kernel for lack of memory{other}{known}"
     for name, number in _FATAL.items():
         if name in trace.splitlines()[0]:
-            return f"crashed (signal {number}, {name.lower()})"
+            return "failed", f"crashed (signal {number}, {name.lower()})"
     seconds = ended - record.get("started_at", ended)
     limit = record.get("timeout")
-    if limit and seconds >= limit - 1:
-        return f"timed out: stopped after {seconds:.0f} s (limit {limit:.0f} s)"
-    return f"stopped (signal 15) after {seconds:.0f} s"
+    # asv's clock starts before ours: importing and finding the benchmark come first.
+    if limit and seconds >= 0.9 * limit - 2.0:
+        return "failed", f"timed out: stopped after {seconds:.0f} s (limit {limit:.0f} s)"
+    return "interrupted", f"stopped (signal 15) after {seconds:.0f} s"
 
 
 class Recorder:
@@ -220,7 +233,7 @@ class Recorder:
         try:
             yield
         except OSError as error:
-            raise from_os_error(error, self.path.parent, "evidence") from error
+            raise from_os_error(error, self.path.parent, "evidence", None) from error
 
 
 def write_json(path: Path, content: Json) -> None:

@@ -175,6 +175,15 @@ def facts() -> dict[str, object]:
     }
 
 
+def allocator() -> str:
+    """Return which memory allocator is mapped into this process: the C library's unless one was preloaded."""
+    try:
+        mapped = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return "unknown"
+    return next((name for name in ("tcmalloc", "jemalloc", "mimalloc") if f"/lib{name}" in mapped), "system")
+
+
 def peak_resident_bytes() -> int | None:
     """Return the highest resident memory of this process so far (VmHWM), or None where it is not told."""
     try:

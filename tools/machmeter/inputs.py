@@ -24,8 +24,8 @@ def crops(model: Model) -> tuple[Images, Images]:
     """Return (calibration, evaluation) inputs of `model`, each N x C x H x W, normalised as it expects.
 
     They are random crops of the two photographs that scikit-learn ships. Calibration crops come from the
-    left half of each photograph and evaluation crops from the right half: no pixel serves both, because
-    a quantized model must not be judged on what it was calibrated with.
+    left half of each photograph and evaluation crops from the right half, because a quantized model must not
+    be judged on what it was calibrated with. (Resampling reads up to three pixels across the middle.)
     """
     from PIL import Image
     from sklearn.datasets import load_sample_images

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -35,12 +36,19 @@ def in_child(work: Callable[[], Result]) -> Result:
     os.close(writer)
     with os.fdopen(reader, "rb") as stream:
         answer = stream.read()
-    _, status = os.waitpid(child, 0)
+    _, status, usage = os.wait4(child, 0)
+    peak = usage.ru_maxrss * 1024
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
+        raise CellFailed(
+            "preparation was killed (signal 9), most likely by the kernel for lack of memory; "
+            f"its peak was {peak / 1e6:.0f} MB"
+        )
     if os.WIFSIGNALED(status) or not answer:
         how = f"crashed (signal {os.WTERMSIG(status)})" if os.WIFSIGNALED(status) else "ended without a result"
         raise CellFailed(f"preparation {how}")
     succeeded, value = pickle.loads(answer)
     if not succeeded:
+        value.peak_bytes = peak
         raise value
     result: Result = value
     return result

@@ -3,7 +3,8 @@
 asv starts a process for each benchmark and parameter combination. For a cell the first of them is the
 *survey*: it measures everything that is measured once (load, first call, fidelity, memory) and leaves it in
 the evidence, where the `track_*` processes of the same run read it. Another process times forward calls.
-Both load the cell themselves, and both prove its labels and check its answers before a number is accepted.
+Both load the cell themselves and prove its labels. The survey judges its answers on all images before any
+number is accepted; where there was no survey in the run, the timing process does.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class Measurement:
         self._nanoseconds: list[int] = []
         self._compilations = 0
         self._least_seconds = 0.0
+        self._throttled_before: int | None = None
         self._ready_for = ""
         self._outcome: dict[str, Any] = {}
 
@@ -129,6 +131,13 @@ class Measurement:
         atexit.register(self._finish)
         try:
             work()
+        except Unsupported as error:
+            self._outcome = _failure(error)
+            raise
+        except NotImplementedError as error:
+            # asv takes any of these in a set-up for "n/a"; from a runtime it is a failure.
+            self._outcome = _failure(error)
+            raise CellFailed(self._outcome["reason"]) from error
         except BaseException as error:
             self._outcome = _failure(error)
             raise
@@ -144,13 +153,18 @@ class Measurement:
                 "samples": len(seconds),
                 "median_seconds": float(np.median(seconds)),
                 "sample_seconds": seconds,
-                "throttled_periods": host.limits().throttled_periods,
+                "throttled_periods": self._throttled(),
             }
         outcome = {**self._outcome, "peak_resident_bytes": host.peak_resident_bytes(), **timed}
         if self._recorder:
             self._recorder.record(self.cell.key(), **outcome)
             self._recorder.trace.unlink(missing_ok=True)
         progress.tell(self.cell.key(), self._ready_for, self.cell.batch, {**self.facts, **outcome})
+
+    def _throttled(self) -> int | None:
+        """Return in how many periods the CPU quota stopped this process's group since it was ready to time."""
+        before, now = self._throttled_before, host.limits().throttled_periods
+        return None if before is None or now is None else now - before
 
     def _measure_once(self) -> None:
         artifact = self._open()
@@ -189,14 +203,18 @@ class Measurement:
         effective = session.effective()
         if problem := labels.falsehood(cell.precision, effective["compute"]):
             raise CellFailed(problem)
+        if effective["threads"] > threads:
+            raise CellFailed(f"runs {effective['threads']} threads where {threads} are allowed")
+        buffers = [images.chunk(i) for i in range(min(ROTATING_BUFFERS, max(2, images.chunks)))]
         self.facts = {"track_load_time": loaded - start, "track_first_inference_time": first}
         record: dict[str, Any] = {
             "artifact": artifact.evidence(),
             "effective": effective,
             "threads": threads,
+            "allocator": host.allocator(),
             "inputs": {
                 "source": images.source,
-                "buffers": ROTATING_BUFFERS,
+                "buffers": len(buffers),
                 "rotating": True,
                 "includes_transfer": False,
                 "layout": "channels_last" if session.channels_last else "contiguous",
@@ -221,7 +239,8 @@ class Measurement:
             raise CellFailed(problem)
 
         self._session = session
-        self._buffers = [images.chunk(i) for i in range(min(ROTATING_BUFFERS, max(2, images.chunks)))]
+        self._buffers = buffers
+        self._throttled_before = host.limits().throttled_periods
         self._compilations = session.compilations()
         return artifact
 
@@ -252,7 +271,7 @@ def _failure(error: BaseException) -> dict[str, Any]:
         return {"status": "n/a", "reason": str(error)}
     if isinstance(error, CellFailed):
         return {"status": "failed", "reason": str(error)}
-    peak = host.peak_resident_bytes()
+    peak = getattr(error, "peak_bytes", None) or host.peak_resident_bytes()
     text = " ".join(str(error).split()) or "no message"
     if isinstance(error, MemoryError) or "allocate memory" in text or "bad_alloc" in text or "bad alloc" in text:
         reached = f"; the peak was {peak / 1e6:.0f} MB" if peak else ""

@@ -103,7 +103,7 @@ def reference(model: Model, store: Store) -> Reference:
         kind="reference",
         identity=identity(model, recipe=REFERENCE_VERSION),
         packages=model.packages,
-        parents=(photographs,) if _can_build(model) else (),
+        parents=(photographs, weights(model, store)) if _can_build(model) else (),
         given=True,
     )
 

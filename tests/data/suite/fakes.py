@@ -21,7 +21,8 @@ class Session:
 
     channels_last = False
 
-    def __init__(self, behave, batch, compute=None, compiled=lambda calls: 0):
+    def __init__(self, behave, batch, compute=None, compiled=lambda calls: 0, threads=1):
+        self._threads = threads
         self._behave, self._calls, self._compute, self._compiled = behave, 0, compute or {}, compiled
         self._output = np.zeros((batch, 4), np.float32)
 
@@ -31,7 +32,7 @@ class Session:
         return self._output
 
     def effective(self):
-        return {"compute": self._compute, "threads": 1}
+        return {"compute": self._compute, "threads": self._threads}
 
     def compilations(self):
         return self._compiled(self._calls)
@@ -46,9 +47,11 @@ class Fake:
     on_request = ()
     answers = False
 
-    def __init__(self, name, behave, *, precisions=("fp32",), packages=(), compute=None, compiled=lambda calls: 0):
+    def __init__(
+        self, name, behave, *, precisions=("fp32",), packages=(), compute=None, compiled=lambda calls: 0, threads=1
+    ):
         self.name, self.precisions, self.packages = name, precisions, packages
-        self._behave, self._compute, self._compiled = behave, compute, compiled
+        self._behave, self._compute, self._compiled, self._threads = behave, compute, compiled, threads
 
     def unsupported(self, model, precision, **options):
         return None
@@ -57,7 +60,7 @@ class Fake:
         return store.obtain(Recipe(kind="fake", identity={"name": self.name}), lambda folder: None)
 
     def load(self, model, artifact, precision, *, batch, threads, **options):
-        return Session(self._behave, batch, self._compute, self._compiled)
+        return Session(self._behave, batch, self._compute, self._compiled, self._threads)
 
 
 def sleep_10_ms(calls, batch):
@@ -96,8 +99,9 @@ def allocate_500_mb(calls, batch):
 
 
 def two_busy_threads(calls, batch):
-    """Keep two threads computing until 50 ms of wall time have passed."""
-    end = time.perf_counter() + 0.050
+    """Keep two threads computing until 50 ms have passed, and note elapsed and CPU seconds."""
+    start, cpu = time.perf_counter(), time.process_time()
+    end = start + 0.050
 
     def compute():
         while time.perf_counter() < end:
@@ -108,6 +112,8 @@ def two_busy_threads(calls, batch):
         worker.start()
     for worker in workers:
         worker.join()
+    with open(os.environ["MACHMETER_TEST_BUSY"], "a") as notes:
+        notes.write(f"{time.perf_counter() - start} {time.process_time() - cpu}\n")
 
 
 def stepping_clock(calls, batch):
@@ -123,6 +129,10 @@ def watch_parent(calls, batch):
     with open(os.environ["MACHMETER_TEST_PARENT"], "a") as notes:
         notes.write(f"{time.perf_counter()} {(int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')}\n")
     return 0.100
+
+
+def not_implemented(calls, batch):
+    raise NotImplementedError("could not run 'aten::thing' with arguments from the CPU backend")
 
 
 def record_inputs(calls, batch):
@@ -148,4 +158,6 @@ FAKES = (
     Fake("liar", sleep_10_ms, precisions=("fp32", "int8", "bf16"), compute={"fp32": 1, "bf16": 52}),
     Fake("absent", sleep_10_ms, packages=("a_package_that_nobody_has",)),
     Fake("breaker", lambda calls, batch: 1 / 0),
+    Fake("unimplemented", not_implemented),
+    Fake("greedy", sleep_10_ms, threads=1_000_000),
 )

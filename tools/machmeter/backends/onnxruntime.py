@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Mapping
@@ -38,6 +40,42 @@ _INT8_OPERATORS = {
 }  # fmt: skip
 
 
+# Makes the session as `session_options` does, with profiling on.
+_PROFILE = """
+import json, os, pathlib, sys, tempfile
+import numpy, onnxruntime
+from machmeter.backends.onnxruntime import session_options
+path, threads, shape, provider = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3]), sys.argv[4]
+options = session_options(threads)
+options.enable_profiling = True
+with tempfile.TemporaryDirectory() as folder:
+    options.profile_file_prefix = folder + "/profile"
+    before = len(os.listdir("/proc/self/task"))
+    session = onnxruntime.InferenceSession(path, options, providers=[provider])
+    started = len(os.listdir("/proc/self/task")) - before
+    session.run(None, {session.get_inputs()[0].name: numpy.zeros(shape, numpy.float32)})
+    events = json.loads(pathlib.Path(session.end_profiling()).read_text(encoding="utf-8"))
+nodes = [e for e in events if e.get("cat") == "Node" and e["name"].endswith("_kernel_time")]
+operators = {}
+for node in nodes:
+    name = node["args"]["op_name"]
+    operators[name] = operators.get(name, 0) + 1
+print(json.dumps({"operators": operators, "threads": 1 + started}))
+"""
+
+
+def session_options(threads: int) -> Any:
+    """Return the settings of every session: all graph optimisations, `threads` threads within an operator."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    options.log_severity_level = 3
+    return options
+
+
 class OrtSession:
     """An InferenceSession with one input and one output."""
 
@@ -47,21 +85,11 @@ class OrtSession:
         import onnxruntime
 
         self._path, self._threads, self._example, self._details = path, threads, example, details
-        self._session = onnxruntime.InferenceSession(str(path), self._session_options(), providers=[PROVIDER])
+        self._session = onnxruntime.InferenceSession(str(path), session_options(threads), providers=[PROVIDER])
         if self._session.get_providers()[0] != PROVIDER:
             raise CellFailed(f"asked for {PROVIDER} and got {self._session.get_providers()}")
         self._input = self._session.get_inputs()[0].name
         self._run = self._session.run
-
-    def _session_options(self) -> Any:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = self._threads
-        options.inter_op_num_threads = 1
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-        options.log_severity_level = 3
-        return options
 
     def __call__(self, batch: NDArray[np.float32]) -> NDArray[np.float32]:
         """Run one batch; ONNX Runtime returns when the output is in host memory."""
@@ -69,24 +97,17 @@ class OrtSession:
         return output
 
     def effective(self) -> dict[str, Any]:
-        """Profile one run in a second session and count the operators that were executed.
+        """Profile one run of the same model and settings in a process of its own, and count what it executed.
 
-        The measured session is never the profiled one: profiling costs time at every operator.
+        Not in this process: a second session would count as memory of the first, and profiling costs time at
+        every operator. `threads` are those the session really started, with the calling one.
         """
-        import onnxruntime
-
-        options = self._session_options()
-        options.enable_profiling = True
-        with tempfile.TemporaryDirectory() as folder:
-            options.profile_file_prefix = str(Path(folder) / "profile")
-            profiled = onnxruntime.InferenceSession(str(self._path), options, providers=[PROVIDER])
-            profiled.run(None, {self._input: self._example})
-            events = json.loads(Path(profiled.end_profiling()).read_text(encoding="utf-8"))
-        executed: Counter[str] = Counter(
-            event["args"]["op_name"]
-            for event in events
-            if event.get("cat") == "Node" and event["name"].endswith("_kernel_time")
-        )
+        settings = [str(self._path), str(self._threads), json.dumps(self._example.shape), PROVIDER]
+        done = subprocess.run([sys.executable, "-c", _PROFILE, *settings], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise CellFailed(f"ONNX Runtime could not be profiled: {done.stderr.strip()[-200:]}")
+        profile = json.loads(done.stdout.splitlines()[-1])
+        executed: Counter[str] = Counter(profile["operators"])
         return {
             "compute": {
                 label: count
@@ -94,7 +115,7 @@ class OrtSession:
                 if (count := sum(executed[name] for name in operators))
             },
             "operators": dict(executed.most_common(12)),
-            "threads": self._session.get_session_options().intra_op_num_threads,
+            "threads": profile["threads"],
             "provider": self._session.get_providers()[0],
             **self._details,
         }
@@ -135,10 +156,13 @@ class OnnxRuntime:
             packages=("onnxruntime", "onnx"),
             parents=(exported,),
         )
-        quantize = _quantize_static if precision == "int8" else _quantize_dynamic
+        calibration = preparation.reference(model, store).calibration  # before the clock of the build runs
 
         def build(folder: Path) -> Mapping[str, Any]:
-            return quantize(model, exported, store, folder / "model.onnx", reduce_range)
+            target = folder / "model.onnx"
+            if precision == "int8":
+                return _quantize_static(exported, calibration, target, reduce_range)
+            return _quantize_dynamic(model, exported, target, reduce_range)
 
         return store.obtain(recipe, build)
 
@@ -159,14 +183,12 @@ def _optimized(exported: Artifact, folder: Path) -> Path:
     return path
 
 
-def _quantize_static(
-    model: Model, exported: Artifact, store: Store, target: Path, reduce_range: bool
-) -> dict[str, Any]:
+def _quantize_static(exported: Artifact, calibration: Path, target: Path, reduce_range: bool) -> dict[str, Any]:
     from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
     class Photographs(CalibrationDataReader):  # type: ignore[misc]
         def __init__(self) -> None:
-            images = np.load(preparation.reference(model, store).calibration)
+            images = np.load(calibration)
             self._batches = iter(np.split(images, len(images) // CALIBRATION_BATCH))
 
         def get_next(self) -> dict[str, Any] | None:
@@ -190,9 +212,7 @@ def _quantize_static(
     }
 
 
-def _quantize_dynamic(
-    model: Model, exported: Artifact, store: Store, target: Path, reduce_range: bool
-) -> dict[str, Any]:
+def _quantize_dynamic(model: Model, exported: Artifact, target: Path, reduce_range: bool) -> dict[str, Any]:
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     # The CPU provider's ConvInteger takes only unsigned weights.

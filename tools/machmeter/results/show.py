@@ -29,6 +29,9 @@ _COLUMNS: tuple[tuple[str, Callable[[Row], str], bool], ...] = (
 )
 
 
+WIDTH = 124  # characters that the widest row needs
+
+
 def _number(value: float | None, digits: int) -> str:
     return "–" if value is None else f"{value:.{digits}f}"
 
@@ -55,9 +58,9 @@ def _model_block(model: str, rows: list[Row], width: int) -> Group:
         name = " ".join(part for part in (row.backend, row.precision, row.options, f"batch {row.batch}") if part)
         if row.status != "ok":
             style = "red" if row.status == "failed" else "dim"
-            parts.append(Text(f"{row.status:<6} {name}: {row.reason}{_answers(row)}", style=style))
+            parts.append(Text(f"{row.status:<7} {name}: {row.reason}{_answers(row)}", style=style))
         elif row.reason:
-            parts.append(Text(f"note   {name}: {row.reason}", style="yellow"))
+            parts.append(Text(f"note    {name}: {row.reason}", style="yellow"))
     return Group(*parts)
 
 

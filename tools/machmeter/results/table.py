@@ -1,13 +1,14 @@
 """The table of one machine: every cell that was tried, with its newest numbers or the reason it has none.
 
 Numbers come from asv's result files. The evidence says why there is none, and stands in for cells that were
-measured in a run that ended before asv could write its file.
+measured in a run that ended before asv could write its file. All numbers of a row are of one commit and
+environment; ratios may be to a cell that was last measured at another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +16,7 @@ from machmeter import cells, evidence, metrics, models
 from machmeter.cells import Cell
 from machmeter.results.store import ResultFile, Value, read_all
 
-Status = Literal["ok", "failed", "n/a"]
+Status = Literal["ok", "failed", "n/a", "running", "not run"]
 
 DEVICES = ("cpu", "cuda")
 BASELINE = {
@@ -73,16 +74,32 @@ class Table:
 
 @dataclass(kw_only=True)
 class _Found:
-    """Everything on record of one cell, newest last."""
+    """Everything on record of one cell at one commit in one environment."""
 
     cell: Cell
-    values: dict[str, Value]  # by benchmark method
-    status: Status | None = None
+    commit: str
+    environment: str
+    values: dict[str, Value] = field(default_factory=dict)  # asv's, by benchmark method
+    record: dict[str, Any] = field(default_factory=dict)  # of the newest run that tried it
+    status: Status = "not run"
     reason: str = ""
-    record: Mapping[str, Any] | None = None
-    ahead_of_asv: bool = False  # the evidence has a newer measurement than asv's files
-    commit: str = ""
-    environment: str = ""
+
+    @property
+    def when(self) -> float:
+        """Return when it was last tried.
+
+        asv's own time is only the second choice: for all parameters of a benchmark it is that of the last
+        run, even of those that the run left out.
+        """
+        return float(self.record.get("started_at") or max((v.started for v in self.values.values()), default=0.0))
+
+    @property
+    def ahead_of_asv(self) -> bool:
+        """Return whether the evidence has a timing that asv's files lack: its run ended before asv wrote."""
+        timing = self.values.get("time_forward")
+        timed_at = self.record.get("timed_at")
+        # asv's times are those of all parameters of a benchmark together, to the millisecond.
+        return timed_at is not None and (timing is None or timed_at > timing.ended + 1.0)
 
 
 def machines(results: Path) -> list[str]:
@@ -94,14 +111,14 @@ def machines(results: Path) -> list[str]:
 def build(results: Path, machine: str, wanted: Iterable[str] = ()) -> Table:
     """Return the table of `machine` for the models `wanted` (all where none is named)."""
     files, unreadable = read_all(results)
-    found: dict[str, _Found] = {}
+    found: dict[tuple[str, str, str], _Found] = {}
     for file in files:
         if file.machine == machine:
             _take_results(file, found)
     newest, notes = _take_evidence(results.parent / "evidence" / machine, found)
     notes += [f"left out: {item.path} {item.reason}" for item in unreadable]
     models_wanted = set(wanted)
-    chosen = [item for item in found.values() if not models_wanted or item.cell.model in models_wanted]
+    chosen = [item for item in _newest(found.values()) if not models_wanted or item.cell.model in models_wanted]
     speeds = _speeds(chosen)
     rows = [_row(item, speeds) for item in chosen]
     return Table(
@@ -112,28 +129,24 @@ def build(results: Path, machine: str, wanted: Iterable[str] = ()) -> Table:
     )
 
 
-def _entry(key: str, found: dict[str, _Found]) -> _Found | None:
+def _entry(key: str, commit: str, environment: str, found: dict[tuple[str, str, str], _Found]) -> _Found | None:
     """Return what is found so far of the cell called `key`, or None where `key` is not an inference cell."""
     cell = cells.parse(key)
     if cell is None or cell.device not in DEVICES:
         return None
-    return found.setdefault(cell.key(), _Found(cell=cell, values={}))
+    where = (cell.key(), commit[:8], environment)
+    return found.setdefault(where, _Found(cell=cell, commit=commit, environment=environment))
 
 
-def _take_results(file: ResultFile, found: dict[str, _Found]) -> None:
+def _take_results(file: ResultFile, found: dict[tuple[str, str, str], _Found]) -> None:
     for (benchmark, parameters), value in file.values.items():
         series, _, method = benchmark.rpartition(".")
-        item = _entry(f"{series}({', '.join(parameters)})", found)
-        if item is None:
-            continue
-        before = item.values.get(method)
-        if before is None or before.started <= value.started:
+        item = _entry(f"{series}({', '.join(parameters)})", file.commit, file.environment, found)
+        if item is not None:
             item.values[method] = value
-            if method == "time_forward":
-                item.commit, item.environment = file.commit, file.environment
 
 
-def _take_evidence(folder: Path, found: dict[str, _Found]) -> tuple[Mapping[str, Any], list[str]]:
+def _take_evidence(folder: Path, found: dict[tuple[str, str, str], _Found]) -> tuple[Mapping[str, Any], list[str]]:
     """Add what the evidence says, and return the newest run and notes about runs that need one."""
     newest: Mapping[str, Any] = {}
     notes: list[str] = []
@@ -143,11 +156,11 @@ def _take_evidence(folder: Path, found: dict[str, _Found]) -> tuple[Mapping[str,
             notes.append(f"left out: {path} is unreadable")
             continue
         for run in content["runs"].values():
-            if run["started"] >= newest.get("started", ""):
+            if run.get("started", "") >= newest.get("started", ""):
                 newest = run
             for key, processes in run["cells"].items():
-                if item := _entry(key, found):
-                    _take_records(item, content, list(processes.values()))
+                if item := _entry(key, content["commit"], content["environment"], found):
+                    _take_records(item, list(processes.values()))
     if newest.get("uncommitted_changes"):
         notes.append("the newest run measured a working tree with uncommitted changes")
     if mismatches := newest.get("stack_mismatches"):
@@ -155,45 +168,61 @@ def _take_evidence(folder: Path, found: dict[str, _Found]) -> tuple[Mapping[str,
     return newest, notes
 
 
-def _take_records(item: _Found, content: Mapping[str, Any], records: list[Mapping[str, Any]]) -> None:
-    started = max(record.get("started_at", 0.0) for record in records)
-    if item.record and started < item.record.get("started_at", 0.0):
+def _take_records(item: _Found, records: list[Mapping[str, Any]]) -> None:
+    """Let the newest run that says anything of a cell decide. What was only interrupted says nothing."""
+    telling = [record for record in records if record["status"] != "interrupted"]
+    if not telling:
+        item.reason = item.reason or records[-1].get("reason", "")
         return
-    statuses = {record["status"]: record.get("reason", "") for record in records}
-    measured = item.values.get("time_forward")
-    if set(statuses) == {"n/a"} and measured and measured.number and content["environment"] != item.environment:
-        return  # what one environment lacks does not hide what another measured
-    item.status, item.reason = "ok", "is being measured right now" if "running" in statuses else ""
-    for status in ("n/a", "failed"):
-        if status in statuses:
-            item.status, item.reason = status, statuses[status]
-    timed = [record for record in records if record.get("samples")]
-    surveyed = next((record for record in records if record.get("facts")), {})
-    item.record = {
-        **surveyed,
-        **(timed[-1] if timed else {}),
-        "facts": surveyed.get("facts", {}),
-        "started_at": started,
-    }
-    # asv's times are those of all parameter combinations of a benchmark together, to the millisecond.
-    item.ahead_of_asv = bool(timed) and (measured is None or timed[-1]["started_at"] > measured.ended + 1.0)
-    if item.ahead_of_asv and not item.reason:
-        item.reason = "asv has no file of this measurement: its run was interrupted, or is not over"
-    if item.ahead_of_asv or not item.commit:
-        item.commit, item.environment = content["commit"], content["environment"]
+    started = max(record.get("started_at", 0.0) for record in telling)
+    if started < item.record.get("started_at", 0.0):
+        return
+    reasons = {record["status"]: record.get("reason", "") for record in telling}
+    item.status = next(status for status in ("failed", "n/a", "running", "ok") if status in reasons)
+    item.reason = reasons[item.status]
+    timed = [record for record in telling if record.get("samples")]
+    surveyed = next((record for record in telling if record.get("facts")), {})
+    item.record = {**surveyed, "facts": surveyed.get("facts", {}), "started_at": started}
+    if timed:
+        item.record |= {name: timed[-1].get(name) for name in ("median_seconds", "sample_seconds")}
+        item.record["timed_at"] = timed[-1].get("started_at", 0.0)
+
+
+def _newest(found: Iterable[_Found]) -> list[_Found]:
+    """Choose one commit and environment for each cell, so that all numbers of a row belong together.
+
+    It is the newest that was timed or failed: what another environment lacks (n/a), or has not timed, does
+    not hide what this one measured.
+    """
+    chosen: dict[str, _Found] = {}
+    for item in found:
+        rival = chosen.get(item.cell.key())
+        if rival is None or _claim(item) > _claim(rival):
+            chosen[item.cell.key()] = item
+    return list(chosen.values())
+
+
+def _claim(item: _Found) -> tuple[bool, float]:
+    return _outcome(item)[0] in ("ok", "failed"), item.when
 
 
 def _outcome(item: _Found) -> tuple[Status, str, float | None, tuple[float, ...]]:
     """Return status, reason, seconds per call and samples of a cell."""
-    record = item.record or {}
     if item.status in ("failed", "n/a"):
         return item.status, item.reason, None, ()
     timing = None if item.ahead_of_asv else item.values.get("time_forward")
-    seconds = timing.number if timing else record.get("median_seconds")
-    if seconds is None:
+    seconds = timing.number if timing else item.record.get("median_seconds")
+    if seconds is not None:
+        late = "asv has no file of this measurement: its run was interrupted, or is not over"
+        samples = (timing.samples if timing else ()) or tuple(item.record.get("sample_seconds") or ())
+        return "ok", late if item.ahead_of_asv else "", seconds, samples
+    if item.status == "running":
+        return "running", "is being measured right now", None, ()
+    if timing:
         return "failed", item.reason or "no reason on record", None, ()
-    samples = (timing.samples if timing else ()) or tuple(record.get("sample_seconds", ()))
-    return "ok", item.reason, seconds, samples
+    if any(value.number is None for value in item.values.values()):
+        return "failed", item.reason or "no reason on record", None, ()
+    return "not run", item.reason or "its latency was not timed", None, ()
 
 
 def _speeds(items: Iterable[_Found]) -> dict[tuple[str, ...], float]:
@@ -247,7 +276,7 @@ def throughput_digits(images_per_second: float) -> int:
 
 def _facts(item: _Found) -> dict[str, Any]:
     """Return what was measured once: from asv's files, or from the evidence where asv has none."""
-    recorded = (item.record or {}).get("facts", {})
+    recorded = item.record.get("facts", {})
 
     def number(method: str) -> float | None:
         value = None if item.ahead_of_asv else item.values.get(method)
@@ -255,7 +284,7 @@ def _facts(item: _Found) -> dict[str, Any]:
         return None if known is None else float(known)
 
     memory = number("peakmem_forward")
-    if memory is None and item.record:
+    if memory is None:
         memory = item.record.get("peak_resident_bytes")
     return {
         "top1_agreement": _rounded(number("track_top1_agreement"), 3),
@@ -275,7 +304,7 @@ def _rounded(number: float | None, digits: int) -> float | None:
 
 
 def _rank(row: Row) -> tuple[Any, ...]:
-    order = {"ok": 0, "failed": 1, "n/a": 2}
+    order = {"ok": 0, "running": 1, "failed": 2, "n/a": 3, "not run": 4}
     names = [model.name for model in models.MODELS]
     return (
         names.index(row.model) if row.model in names else len(names),
