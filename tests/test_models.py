@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import subprocess
 import sys
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.models
 
 RESNET = models.get("ResNet18")
 VIT = models.get("ViTTiny16")
+REAL_CPU = host.cpu()
 
 
 def every_cell() -> list[tuple[str, str, dict[str, str]]]:
@@ -273,6 +275,16 @@ def test_a_session_that_answers_wrongly_has_no_speed() -> None:
     """M14: the gate fails the cell before anything is timed."""
     with pytest.raises(errors.CellFailed, match="wrong answers: top-1 agreement"):
         _measurement(AnswersWrongly).prepare_timing()
+
+
+@pytest.mark.usefixtures("store_variable")
+def test_a_preparation_time_of_another_machine_is_not_shown_as_this_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store can be copied; the seconds in it cannot."""
+    for cpu, known in ((host.cpu().model, True), ("another CPU", False)):
+        monkeypatch.setattr(host, "cpu", lambda cpu=cpu: dataclasses.replace(REAL_CPU, model=cpu))
+        measurement = _measurement(lambda session: session)
+        measurement.survey()
+        assert ("track_prepare_time" in measurement.facts) is known
 
 
 # ---------------------------------------------------------------------- cold and warm

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import time
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -141,8 +142,7 @@ class Measurement:
         except BaseException as error:
             self._outcome = _failure(error)
             raise
-        if self._recorder:
-            self._recorder.record(key, peak_resident_bytes=host.peak_resident_bytes())
+        self._record(peak_resident_bytes=host.peak_resident_bytes())
 
     def _finish(self) -> None:
         """Put the end of this process on record (at exit: asv does not say which call is the last)."""
@@ -156,8 +156,8 @@ class Measurement:
                 "throttled_periods": self._throttled(),
             }
         outcome = {**self._outcome, "peak_resident_bytes": host.peak_resident_bytes(), **timed}
+        self._record(**outcome)
         if self._recorder:
-            self._recorder.record(self.cell.key(), **outcome)
             self._recorder.trace.unlink(missing_ok=True)
         progress.tell(self.cell.key(), self._ready_for, self.cell.batch, {**self.facts, **outcome})
 
@@ -166,15 +166,16 @@ class Measurement:
         before, now = self._throttled_before, host.limits().throttled_periods
         return None if before is None or now is None else now - before
 
+    def _record(self, **facts: Any) -> None:
+        if self._recorder:
+            self._recorder.record(self.cell.key(), **facts)
+
     def _measure_once(self) -> None:
         artifact = self._open()
-        self.facts |= {
-            "track_prepare_time": artifact.prepare_seconds,
-            "track_prepare_time.built_on": artifact.built_on,
-            "track_artifact_size": artifact.size,
-        }
-        if self._recorder:
-            self._recorder.record(self.cell.key(), facts=self.facts)
+        self.facts["track_artifact_size"] = artifact.size
+        if artifact.built_on == host.cpu().model:  # a time from another machine is not this machine's
+            self.facts["track_prepare_time"] = artifact.prepare_seconds
+        self._record(facts=self.facts)
 
     def _open(self, *, all_images: bool = True) -> Artifact:
         """Prepare, load and warm up; prove the label and the answers; fill the rotating buffers.
@@ -182,67 +183,69 @@ class Measurement:
         The answers decide only where `all_images` were seen: on the few of a short warm-up, a configuration
         that agrees on five images of six would fail by chance.
         """
-        cell, backend, model = self.cell, self.backend, self.model
-        reason = backends.unsupported(backend, model, cell.precision, **cell.options)
+        cell = self.cell
+        reason = backends.unsupported(self.backend, self.model, cell.precision, **cell.options)
         if reason:
             raise Unsupported(reason)
-        threads = host.thread_budget()
         artifact, reference = in_child(self._prepare)
-        images = inputs.Evaluation(path=reference.evaluation if reference else None, model=model, batch=cell.batch)
+        images = inputs.Evaluation(path=reference.evaluation if reference else None, model=self.model, batch=cell.batch)
+        session = self._load(artifact, images)
+        outputs, calls, seconds = self._warm_up(session, images, all_images)
+        self._record(artifact=artifact.evidence(), warm_up={"calls": calls, "seconds": seconds})
+        self._prove(session)
+        if reference:
+            self._judge(outputs, reference, decide=all_images)
+        self._buffers = [images.chunk(i) for i in range(min(ROTATING_BUFFERS, max(2, images.chunks)))]
+        self._record(
+            inputs={
+                "source": images.source,
+                "buffers": len(self._buffers),
+                "rotating": True,
+                "includes_transfer": False,
+                "layout": "channels_last" if session.channels_last else "contiguous",
+            }
+        )
+        self._session = session
+        self._throttled_before = host.limits().throttled_periods
+        self._compilations = session.compilations()
+        return artifact
 
+    def _load(self, artifact: Artifact, images: inputs.Evaluation) -> Session:
+        """Load the session and make its first call, each timed for itself."""
+        cell = self.cell
         start = time.perf_counter()
-        session = backend.load(model, artifact, cell.precision, batch=cell.batch, threads=threads, **cell.options)
+        session = self.backend.load(
+            self.model, artifact, cell.precision, batch=cell.batch, threads=host.thread_budget(), **cell.options
+        )
         loaded = time.perf_counter()
         images.channels_last = session.channels_last
         example = images.chunk(0)
         before_first = time.perf_counter()
         session(example)
-        first = time.perf_counter() - before_first
+        self.facts = {
+            "track_load_time": loaded - start,
+            "track_first_inference_time": time.perf_counter() - before_first,
+        }
+        return session
 
-        outputs, calls, warmed = self._warm_up(session, images, all_images)
-        effective = session.effective()
-        if problem := labels.falsehood(cell.precision, effective["compute"]):
+    def _prove(self, session: Session) -> None:
+        """Put on record what really runs, and refuse a label or a number of threads that is not true."""
+        effective, threads = session.effective(), host.thread_budget()
+        self._record(effective=effective, threads=threads, allocator=host.allocator())
+        if problem := labels.falsehood(self.cell.precision, effective["compute"]):
             raise CellFailed(problem)
         if effective["threads"] > threads:
             raise CellFailed(f"runs {effective['threads']} threads where {threads} are allowed")
-        buffers = [images.chunk(i) for i in range(min(ROTATING_BUFFERS, max(2, images.chunks)))]
-        self.facts = {"track_load_time": loaded - start, "track_first_inference_time": first}
-        record: dict[str, Any] = {
-            "artifact": artifact.evidence(),
-            "effective": effective,
-            "threads": threads,
-            "allocator": host.allocator(),
-            "inputs": {
-                "source": images.source,
-                "buffers": len(buffers),
-                "rotating": True,
-                "includes_transfer": False,
-                "layout": "channels_last" if session.channels_last else "contiguous",
-            },
-            "warm_up": {"calls": calls, "seconds": warmed},
-        }
-        if reference:
-            similarity = fidelity.compare(outputs, reference.logits[: len(outputs)])
-            record["fidelity"] = {
-                "top1_agreement": similarity.top1_agreement,
-                "sqnr_db": similarity.sqnr_db,
-                "images": similarity.images,
-            }
-            self.facts |= {
-                "track_top1_agreement": similarity.top1_agreement,
-                "track_sqnr": similarity.sqnr_db,
-            }
-            self._least_seconds = host.least_seconds(reference.operations_per_image * cell.batch, cell.precision)
-        if self._recorder:
-            self._recorder.record(cell.key(), **record)
-        if reference and all_images and (problem := fidelity.shortfall(similarity, cell.precision)):
-            raise CellFailed(problem)
 
-        self._session = session
-        self._buffers = buffers
-        self._throttled_before = host.limits().throttled_periods
-        self._compilations = session.compilations()
-        return artifact
+    def _judge(self, outputs: NDArray[np.float32], reference: preparation.Reference, *, decide: bool) -> None:
+        """Put on record how far the answers are from the reference, and refuse wrong ones where they `decide`."""
+        found = fidelity.compare(outputs, reference.logits[: len(outputs)])
+        self.facts |= {"track_top1_agreement": found.top1_agreement, "track_sqnr": found.sqnr_db}
+        self._record(fidelity=asdict(found))
+        operations = reference.operations_per_image * self.cell.batch
+        self._least_seconds = host.least_seconds(operations, self.cell.precision)
+        if decide and (problem := fidelity.shortfall(found, self.cell.precision)):
+            raise CellFailed(problem)
 
     def _prepare(self) -> tuple[Artifact, preparation.Reference | None]:
         store, cell = Store(), self.cell
