@@ -124,6 +124,15 @@ def test_a_transformer_is_quantized_with_its_preset() -> None:
 
 
 @pytest.mark.usefixtures("store_variable")
+def test_every_static_int8_recipe_keeps_a_transformers_answers() -> None:
+    """M14, M15 for ONNX Runtime: quantizing softmax and layer norm too lost half of ViTB16's answers."""
+    session = load(VIT, "onnxruntime", "int8", 8, {})
+    assert session.effective()["quantized_operators"] == ["MatMul", "Gemm", "Conv"]
+    outputs, reference = answers(session, VIT, 8)
+    assert fidelity.compare(outputs, reference).sqnr_db > 15.0
+
+
+@pytest.mark.usefixtures("store_variable")
 def test_a_new_shape_recompiles_and_is_noticed() -> None:
     """M3: torch.compile meets another batch size than it was warmed up with."""
     session = load(RESNET, "inductor", "fp32", 2, {"mode": "compile"})

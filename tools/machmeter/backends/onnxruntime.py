@@ -148,10 +148,16 @@ class OnnxRuntime:
             return exported
         # Without VNNI two int8 products are added in 16 bits and may saturate: 7-bit weights avoid it.
         reduce_range = not host.cpu().has_int8
+        operators = static_operators(model) if precision == "int8" else None
         recipe = Recipe(
             kind="onnxruntime",
             identity=preparation.identity(
-                model, backend=self.name, recipe=self.version, precision=precision, reduce_range=reduce_range
+                model,
+                backend=self.name,
+                recipe=self.version,
+                precision=precision,
+                reduce_range=reduce_range,
+                **({"operators": operators} if operators else {}),
             ),
             packages=("onnxruntime", "onnx"),
             parents=(exported,),
@@ -161,7 +167,7 @@ class OnnxRuntime:
         def build(folder: Path) -> Mapping[str, Any]:
             target = folder / "model.onnx"
             if precision == "int8":
-                return _quantize_static(exported, calibration, target, reduce_range)
+                return _quantize_static(exported, calibration, target, reduce_range, operators)
             return _quantize_dynamic(model, exported, target, reduce_range)
 
         return store.obtain(recipe, build)
@@ -174,6 +180,15 @@ class OnnxRuntime:
         return OrtSession(artifact.path("model.onnx"), threads, example, artifact.details)
 
 
+def static_operators(model: Model) -> list[str] | None:
+    """Return the operators that static quantization takes in `model`, None for all that it can.
+
+    With all of them (softmax, layer norm, GELU, residual sums) ViTB16 kept 53 % agreement; with those that
+    multiply, 94 % and 25 dB, and they are where its time goes.
+    """
+    return ["MatMul", "Gemm", "Conv"] if model.family == "transformer" else None
+
+
 def _optimized(exported: Artifact, folder: Path) -> Path:
     """Return a copy of the export with batch norms folded, as the quantization tools want it."""
     from onnxruntime.quantization.shape_inference import quant_pre_process
@@ -183,7 +198,9 @@ def _optimized(exported: Artifact, folder: Path) -> Path:
     return path
 
 
-def _quantize_static(exported: Artifact, calibration: Path, target: Path, reduce_range: bool) -> dict[str, Any]:
+def _quantize_static(
+    exported: Artifact, calibration: Path, target: Path, reduce_range: bool, operators: list[str] | None
+) -> dict[str, Any]:
     from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
     class Photographs(CalibrationDataReader):  # type: ignore[misc]
@@ -205,8 +222,10 @@ def _quantize_static(exported: Artifact, calibration: Path, target: Path, reduce
             weight_type=QuantType.QInt8,
             per_channel=True,
             reduce_range=reduce_range,
+            op_types_to_quantize=operators,
         )
     return {
+        "quantized_operators": operators or "all",
         "quantization": "static, QDQ, activations uint8 per tensor, weights int8 per channel, min-max calibration",
         "reduce_range": reduce_range,
     }
