@@ -11,6 +11,7 @@ Run it with `make bench-harness`. It prints, from one run on one machine, the co
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import statistics
 import subprocess
@@ -150,7 +151,11 @@ def _benchmark_app(artifact: Artifact) -> float:
     """Return the images/s of OpenVINO's own tool on the same IR, batch and threads, by its median latency."""
     command = [str(Path(sys.executable).parent / "benchmark_app"), "-m", str(artifact.path("model.xml")), "-d", "CPU"]
     command += ["-hint", "latency", "-api", "sync", "-shape", f"[{BATCH},3,224,224]", "-t", str(SECONDS)]
-    output = _run(*command, "-nthreads", str(host.thread_budget()))
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as settings:
+        # It refuses -nthreads beside -hint; a configuration file may have both.
+        settings.write(json.dumps({"CPU": {"INFERENCE_NUM_THREADS": str(host.thread_budget())}}))
+        settings.flush()
+        output = _run(*command, "-load_config", settings.name)
     found = re.search(r"Median:\s+([\d.]+) ms", output)
     if not found:
         sys.exit(f"benchmark_app printed no median latency:\n{output[-2000:]}")
