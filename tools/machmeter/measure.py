@@ -191,7 +191,8 @@ class Measurement:
         images = inputs.Evaluation(path=reference.evaluation if reference else None, model=self.model, batch=cell.batch)
         session = self._load(artifact, images)
         outputs, calls, seconds = self._warm_up(session, images, all_images)
-        self._record(artifact=artifact.evidence(), warm_up={"calls": calls, "seconds": seconds})
+        warm_up = {"calls": calls, "seconds": seconds}
+        self._record(artifact=artifact.evidence(), weights=self.model.weights(), warm_up=warm_up)
         self._prove(session)
         if reference:
             self._judge(outputs, reference, decide=all_images)

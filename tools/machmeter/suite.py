@@ -55,7 +55,7 @@ class Timing:
     timer = staticmethod(time.perf_counter)  # elapsed time, of a clock that nobody can set
     number = 1  # a sample is one forward call
     warmup_time = 0.0  # the measurement warms up itself, by time and by calls
-    repeat = (5, 1000, 8.0)  # at least 5 samples, at most 1000 or 8 s of them
+    repeat = (5, 1000, 10.0)  # at least 5 samples, at most 1000 or 10 s of them
     rounds = 1  # more processes where somebody judges: asv run -a rounds=4
     min_run_count = 1
 
