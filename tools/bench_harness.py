@@ -174,7 +174,7 @@ def _share() -> None:
     wall = time.perf_counter() - start
     if made := len(set(Store().root.glob("*/*/")) - before):
         print(f"    this run made {made} artifacts: run it again for the share once they exist")
-    folder = asvrun.results_folder(ROOT).parent / "evidence" / asvrun.machine_name()
+    folder = asvrun.evidence_folder(asvrun.results_folder(ROOT)) / asvrun.machine_name()
     runs = [run for path in folder.glob("*.json") for run in (evidence.read(path) or {"runs": {}})["runs"].values()]
     newest = max(runs, key=lambda run: max(_records(run), key=lambda record: record["started_at"])["started_at"])
     warm_up = sum(record.get("warm_up", {}).get("seconds", 0.0) for record in _records(newest))

@@ -48,7 +48,12 @@ def evidence_file(results: Path, machine: str, commit: str, environment: str) ->
     name = environment
     if len(name) >= 128:  # asv's own rule for its result files
         name = "env-" + hashlib.md5(name.encode()).hexdigest()
-    return results.parent / "evidence" / machine / f"{commit[:8]}-{name}.json"
+    return evidence_folder(results) / machine / f"{commit[:8]}-{name}.json"
+
+
+def evidence_folder(results: Path) -> Path:
+    """Return the folder of the evidence: beside asv's results folder, never inside it."""
+    return results.parent / "evidence"
 
 
 def current() -> AsvRun | None:

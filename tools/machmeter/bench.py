@@ -126,7 +126,7 @@ def check_folders(project: Path) -> None:
         raise BadSetting(f"no {asvrun.CONFIGURATION} in {project}: run this in a clone of the project")
     root, results = Store().root, asvrun.results_folder(project)
     _probe(root, "artifacts", "MACHMETER_STORE")
-    for folder in (results, results.parent / "evidence", (project / LOG).parent):
+    for folder in (results, asvrun.evidence_folder(results), (project / LOG).parent):
         _probe(folder, "results", None)
     free = shutil.disk_usage(root).free
     if free < LEAST_FREE_BYTES:
@@ -173,14 +173,11 @@ def run(parts: list[Part], project: Path, say: Say, attributes: Iterable[str] = 
 
 def _endings(project: Path, run_name: str) -> dict[str, dict[str, Any]]:
     """Settle the evidence of a run, and return the record of each cell in which a process failed or died."""
-    folder = asvrun.results_folder(project).parent / "evidence" / asvrun.machine_name()
+    folder = asvrun.evidence_folder(asvrun.results_folder(project)) / asvrun.machine_name()
     endings: dict[str, dict[str, Any]] = {}
     for path in folder.glob("*.json"):
-        content = evidence.read(path) or {"runs": {}}
-        if run_name not in content["runs"]:
-            continue
-        evidence.settle_file(path)
-        for cell, processes in content["runs"][run_name]["cells"].items():
+        content = evidence.settle_file(path) or {"runs": {}}
+        for cell, processes in content["runs"].get(run_name, {"cells": {}})["cells"].items():
             bad = [record for record in processes.values() if record["status"] != "ok"]
             if bad:
                 endings[cell] = bad[-1]

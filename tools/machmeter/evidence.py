@@ -75,13 +75,21 @@ def read(path: Path) -> Json | None:
         return None
 
 
-def settle_file(path: Path) -> None:
-    """Write down what `settle` finds in `path`: the traces of dead processes stay on this machine."""
-    with path.with_name(f".{path.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+def settle_file(path: Path) -> Json | None:
+    """Write down what `settle` finds in `path`, and return it: the traces of dead processes stay on this machine."""
+    with _locked(path):
         content = read(path)
         if content is not None:
             write_json(path, content)
+    return content
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Be the only writer of `path`."""
+    with path.with_name(f".{path.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def settle(content: Json) -> Json:
@@ -209,8 +217,7 @@ class Recorder:
         """Apply `change` to the file: one writer at a time, and the new content appears at once or not at all."""
         with self._writing():
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.with_name(f".{self.path.name}.lock").open("w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
+            with _locked(self.path):
                 content = read(self.path)
                 if content is None:
                     if self.path.exists():

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from machmeter import cells, evidence, metrics, models
+from machmeter import asvrun, cells, evidence, metrics, models
 from machmeter.cells import Cell
 from machmeter.results.store import ResultFile, Value, read_all
 
@@ -104,7 +104,7 @@ class _Found:
 
 def machines(results: Path) -> list[str]:
     """Return the machines that have results or evidence, by name."""
-    folders = [*results.glob("*/"), *(results.parent / "evidence").glob("*/")]
+    folders = [*results.glob("*/"), *asvrun.evidence_folder(results).glob("*/")]
     return sorted({folder.name for folder in folders if folder.is_dir()})
 
 
@@ -115,7 +115,7 @@ def build(results: Path, machine: str, wanted: Iterable[str] = ()) -> Table:
     for file in files:
         if file.machine == machine:
             _take_results(file, found)
-    newest, notes = _take_evidence(results.parent / "evidence" / machine, found)
+    newest, notes = _take_evidence(asvrun.evidence_folder(results) / machine, found)
     notes += [f"left out: {item.path} {item.reason}" for item in unreadable]
     models_wanted = set(wanted)
     chosen = [item for item in _newest(found.values()) if not models_wanted or item.cell.model in models_wanted]
@@ -218,8 +218,6 @@ def _outcome(item: _Found) -> tuple[Status, str, float | None, tuple[float, ...]
         return "ok", late if item.ahead_of_asv else "", seconds, samples
     if item.status == "running":
         return "running", "is being measured right now", None, ()
-    if timing:
-        return "failed", item.reason or "no reason on record", None, ()
     if any(value.number is None for value in item.values.values()):
         return "failed", item.reason or "no reason on record", None, ()
     return "not run", item.reason or "its latency was not timed", None, ()
