@@ -242,7 +242,7 @@ class Measurement:
         """Put on record how far the answers are from the reference, and refuse wrong ones where they `decide`."""
         found = fidelity.compare(outputs, reference.logits[: len(outputs)])
         self.facts |= {"track_top1_agreement": found.top1_agreement, "track_sqnr": found.sqnr_db}
-        self._record(fidelity=asdict(found))
+        self._record(fidelity=asdict(found), operations_per_image=reference.operations_per_image)
         operations = reference.operations_per_image * self.cell.batch
         self._least_seconds = host.least_seconds(operations, self.cell.precision)
         if decide and (problem := fidelity.shortfall(found, self.cell.precision)):
