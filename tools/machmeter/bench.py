@@ -17,12 +17,12 @@ import sys
 import tempfile
 import threading
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from machmeter import asvrun, backends, cells, evidence, models, preparation, progress
+from machmeter import asvrun, backends, cells, evidence, models, offline, preparation, progress
 from machmeter.artifacts import Store
 from machmeter.backends.base import Backend
 from machmeter.cells import Cell
@@ -32,9 +32,23 @@ from machmeter.models import Model
 
 DEFAULT_BATCHES = (1, 8)
 LEAST_FREE_BYTES = 2_000_000_000  # the artifacts of one model, with room for a quantizer's scratch files
+STACK = "cpu"  # what `make setup` installs; other stacks have environments of their own
 LOG = Path(".asv/bench.log")
 
 Say = Callable[[str], None]
+
+
+class Measured(Protocol):
+    """What the evidence has a record of: a cell, or a rung."""
+
+    @property
+    def batch(self) -> int:
+        """Return the images per call."""
+        ...
+
+    def key(self) -> str:
+        """Return the name of its record."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +57,7 @@ class Part:
 
     title: str
     patterns: tuple[str, ...]
-    cells: tuple[Cell, ...]
+    cells: Sequence[Measured]
 
 
 def select_models(names: Iterable[str]) -> list[Model]:
@@ -57,12 +71,19 @@ def select_models(names: Iterable[str]) -> list[Model]:
 
 
 def plan(
-    chosen: list[Model], names: list[str], batches: list[int], pattern: str | None, all_options: bool = False
+    chosen: list[Model],
+    names: list[str],
+    batches: list[int],
+    pattern: str | None,
+    *,
+    all_options: bool = False,
+    with_offline: bool = False,
 ) -> list[Part]:
     """Return the parts that measure `chosen` on the backends `names` (all where none is named).
 
     `pattern` is a regular expression over cell names. Option values that take long to prepare are measured
-    with `all_options` or a pattern. Raises NothingSelected where nothing is left.
+    with `all_options` or a pattern, offline throughput only `with_offline`. Raises NothingSelected where nothing
+    is left.
     """
     try:
         wanted = re.compile(pattern or "")
@@ -71,7 +92,7 @@ def plan(
     parts = []
     for model in chosen:
         if not model.benchmarked:
-            raise UnknownName(f"{model.name} is only for tests: choose from {_benchmarked()}")
+            raise UnknownName(f"{model.name} is only for tests: choose from {benchmarked()}")
         model.weights()  # a wrong MACHMETER_WEIGHTS is told before anything runs
         for backend in _backends(names):
             picked = tuple(
@@ -82,7 +103,7 @@ def plan(
                 and (all_options or pattern or not set(cell.options.values()) & set(backend.on_request))
             )
             if picked:
-                patterns = tuple(_pattern(cell) for cell in picked)
+                patterns = tuple(_pattern(cell, with_offline) for cell in picked)
                 parts.append(Part(title=f"{model.name} on {backend.name}", patterns=patterns, cells=picked))
     if not parts:
         raise NothingSelected(
@@ -94,13 +115,13 @@ def plan(
 
 
 def _backends(names: list[str]) -> list[Backend]:
-    """Return the backends called `names`, all where none is named. Raises UnknownName."""
+    """Return the backends called `names`, those of the stack `cpu` where none is named. Raises UnknownName."""
     known = [backend for backend in map(backends.get, backends.names()) if backend.answers]
     for name in names:
         if name not in [backend.name for backend in known]:
             listed = ", ".join(backend.name for backend in known)
             raise UnknownName(f"unknown backend {name!r}: known backends are {listed}")
-    return [backend for backend in known if not names or backend.name in names]
+    return [backend for backend in known if (backend.name in names if names else backend.stack == STACK)]
 
 
 def fetch_weights(chosen: list[Model]) -> None:
@@ -110,14 +131,16 @@ def fetch_weights(chosen: list[Model]) -> None:
             in_child(functools.partial(preparation.weights, model, Store()))
 
 
-def _benchmarked() -> str:
+def benchmarked() -> str:
+    """Return the names of the models that are measured, for a message."""
     return ", ".join(model.name for model in models.MODELS if model.benchmarked)
 
 
-def _pattern(cell: Cell) -> str:
-    """Return the regular expression with which asv selects all benchmarks of `cell` and no others."""
+def _pattern(cell: Cell, with_offline: bool) -> str:
+    """Return the regular expression with which asv selects the benchmarks of `cell` and no others."""
+    methods = r"\w+" if with_offline else rf"(?!{offline.BENCHMARK}\b)\w+"
     values = [*(repr(text) for text in (cell.precision, *cell.options.values())), str(cell.batch)]
-    return rf"^{re.escape(cell.series)}\.\w+\({re.escape(', '.join(values))}\)$"
+    return rf"^{re.escape(cell.series)}\.{methods}\({re.escape(', '.join(values))}\)$"
 
 
 def check_folders(project: Path) -> None:
@@ -145,8 +168,8 @@ def _probe(folder: Path, what: str, setting: str | None) -> None:
         raise from_os_error(error, folder, what, setting) from error
 
 
-def run(parts: list[Part], project: Path, say: Say, attributes: Iterable[str] = ()) -> None:
-    """Measure `parts`, one asv call each. Raises RunFailed where asv itself cannot run."""
+def run(parts: list[Part], project: Path, say: Say, attributes: Iterable[str] = (), *, control: bool = True) -> None:
+    """Measure `parts`, one asv call each, after the machine controls. Raises RunFailed where asv cannot run."""
     _know_machine(project)
     log = project / LOG
     total = sum(len(part.cells) for part in parts)
@@ -161,7 +184,8 @@ def run(parts: list[Part], project: Path, say: Say, attributes: Iterable[str] = 
         listener = _Listener(pipe, say, total)
         listener.start()
         try:
-            _asv(["-b", r"^control\."], project, environment, output, attributes)
+            if control:
+                _asv(["-b", r"^control\."], project, environment, output, attributes)
             for part in parts:
                 say(f"{part.title}: {len(part.cells)} cells")
                 patterns = [argument for pattern in part.patterns for argument in ("-b", pattern)]
@@ -237,7 +261,7 @@ class _Listener(threading.Thread):
         os.write(self._descriptor, b'{"stop": true}\n')
         self.join()
 
-    def tell_silent(self, part: Iterable[Cell], endings: dict[str, dict[str, Any]]) -> None:
+    def tell_silent(self, part: Iterable[Measured], endings: dict[str, dict[str, Any]]) -> None:
         """Say what became of the cells whose processes died without a word."""
         for cell in part:
             record = endings.get(cell.key())
@@ -248,17 +272,21 @@ class _Listener(threading.Thread):
         cell, failed = event["cell"], event.get("status") != "ok"
         if cell.startswith("control."):
             return
-        if event["benchmark"] == "time_forward" or failed:
+        counted_by = ("time_forward", "track_throughput")
+        if event["benchmark"] in counted_by or (failed and event["benchmark"] != offline.BENCHMARK):
             self._done.add(cell)
         counted = f"[{len(self._done):>3}/{self._total}]"
         if failed:
             self._say(f"{counted} {cell}: {event.get('status')}: {event.get('reason')}")
+        elif "images_per_second" in event:
+            self._say(f"{counted} {cell}: {event['images_per_second']:.1f} images/s{_answers(event)}")
         elif "median_seconds" in event:
             seconds = event["median_seconds"]
             self._say(f"{counted} {cell}: {1e3 * seconds:.2f} ms, {event['batch'] / seconds:.1f} images/s")
         else:
-            agreement = event.get("track_top1_agreement")
-            answers = (
-                f", top-1 agreement {agreement:.3f}, {event['track_sqnr']:.1f} dB" if agreement is not None else ""
-            )
-            self._say(f"{counted} {cell}: loaded in {event.get('track_load_time', 0):.2f} s{answers}")
+            self._say(f"{counted} {cell}: loaded in {event.get('track_load_time', 0):.2f} s{_answers(event)}")
+
+
+def _answers(event: dict[str, Any]) -> str:
+    agreement = event.get("track_top1_agreement")
+    return "" if agreement is None else f", top-1 agreement {agreement:.3f}, {event['track_sqnr']:.1f} dB"

@@ -57,7 +57,8 @@ class Backend(Protocol):
     """A runtime with a way to prepare and run a model on one device.
 
     A backend whose runtime has a throughput mode of its own also has `load_parallel`, which takes what
-    `load` takes and returns a ParallelSession; of the others, instances are run.
+    `load` takes and returns a ParallelSession; of the others, instances are run. One whose runtime can choose
+    the precision says so by `chooses_precision = True` and then loads the precision "default" as well.
     """
 
     name: str
@@ -65,7 +66,7 @@ class Backend(Protocol):
     version: int  # bump when the recipe changes the workload's meaning
     stack: str  # the stack whose environments it lives in
     packages: tuple[str, ...]  # import names without which it cannot run a prepared artifact
-    precisions: tuple[str, ...]  # a backend that can choose by itself also loads "default"
+    precisions: tuple[str, ...]
     options: Mapping[str, tuple[str, ...]]
     on_request: tuple[str, ...]  # option values that `machmeter bench` measures only when asked, as they take long
     answers: bool  # False: it does not compute the model, so its outputs are not compared with the reference

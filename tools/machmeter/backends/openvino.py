@@ -105,6 +105,7 @@ class OpenVino:
     stack = "cpu"
     packages = ("openvino",)
     precisions = ("fp32", "bf16", "int8")
+    chooses_precision = True
     options: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - read-only by contract
     on_request: tuple[str, ...] = ()
     answers = True
