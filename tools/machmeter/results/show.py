@@ -12,6 +12,8 @@ from rich.text import Text
 
 from machmeter.results.table import Row, Table, throughput_digits
 
+_OFFLINE = "offline"  # a column only where it was measured
+
 # Column title, how a row fills it, and whether the text is aligned right.
 _COLUMNS: tuple[tuple[str, Callable[[Row], str], bool], ...] = (
     ("backend", lambda row: row.backend, False),
@@ -33,8 +35,6 @@ _COLUMNS: tuple[tuple[str, Callable[[Row], str], bool], ...] = (
     ("peak MB", lambda row: number(row.peak_memory_mb, 0), True),
 )
 
-
-_OFFLINE = "offline"  # a column only where it was measured
 
 WIDTH = 134  # characters that the widest row needs
 
