@@ -11,10 +11,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from machmeter import asvrun, backends, bench, cells, host, models
+from machmeter import asvrun, backends, bench, cells, evidence, host, models
 from machmeter.errors import MachmeterError, NoResults
+from machmeter.results import peaks, table
 from machmeter.results import show as shown
-from machmeter.results import table
+from machmeter.results.store import read_all
 
 app = typer.Typer(
     help="Measure which deep-learning inference configuration is fastest on this machine, and still right.",
@@ -77,6 +78,23 @@ def _show(names: list[str], machine: str | None, as_json: bool, project: Path) -
         return
     # Never narrower than the table: a wrapped row can be read, a number that was cut cannot.
     shown.print_table(built, Console(width=max(Console().width, shown.WIDTH)))
+
+
+@app.command("peak")
+def peak_command(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False,
+    project: PROJECT = Path(),
+) -> None:
+    """Measure what this machine can do at best: matrix products in fp32, bf16 and int8, and memory bandwidth."""
+    project = project.resolve()
+    bench.check_folders(project)
+    bench.run_peak(project, lambda line: print(line, file=sys.stderr, flush=True))
+    operations = bench.operations(bench.select_models(["all"]))
+    results, name = asvrun.results_folder(project), asvrun.machine_name()
+    files = [file for file in read_all(results)[0] if file.machine == name]
+    runs = [run for content in evidence.read_folder(results, name) for run in content["runs"].values()]
+    found = peaks.limits(files, runs, operations)
+    print(json.dumps(found.as_json(), indent=2, allow_nan=False) if as_json else "\n".join(peaks.lines(found)))
 
 
 @app.command("list")

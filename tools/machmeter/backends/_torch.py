@@ -60,12 +60,8 @@ class TorchSession:
     def effective(self) -> dict[str, Any]:
         """Run one batch while oneDNN tells which kernels it executes, and count them by data type."""
         torch = self._torch
-        verbose = torch.backends.mkldnn.verbose
-        with _captured_stdout() as lines, verbose(verbose_on := torch.backends.mkldnn.VERBOSE_ON):
-            assert verbose_on
-            self(self._example)
         return {
-            **parse_onednn(lines),
+            **executed(lambda: self(self._example)),
             "threads": torch.get_num_threads(),
             "layout": "channels_last" if self.channels_last else "contiguous",
             "autocast": "bfloat16" if self._autocast else None,
@@ -80,6 +76,17 @@ class TorchSession:
         from torch._dynamo.utils import counters
 
         return int(counters["stats"]["unique_graphs"])
+
+
+def executed(call: Callable[[], Any]) -> dict[str, Any]:
+    """Return what oneDNN executed during `call()`, as `parse_onednn` counts it."""
+    import torch
+
+    verbose = torch.backends.mkldnn.verbose
+    with _captured_stdout() as lines, verbose(verbose_on := torch.backends.mkldnn.VERBOSE_ON):
+        assert verbose_on
+        call()
+    return parse_onednn(lines)
 
 
 def parse_onednn(lines: list[str]) -> dict[str, Any]:

@@ -23,13 +23,14 @@ _COLUMNS: tuple[tuple[str, Callable[[Row], str], bool], ...] = (
     ("images/s", lambda row: _number(row.images_per_second, throughput_digits(row.images_per_second or 0)), True),
     ("× eager", lambda row: _number(row.times_eager, 2), True),
     ("× own fp32", lambda row: _number(row.times_own_fp32, 2) + (" no gain" if row.no_gain else ""), True),
+    ("% peak", lambda row: _number(row.percent_of_peak, 1), True),
     ("top-1", lambda row: _number(row.top1_agreement, 3), True),
     ("SQNR dB", lambda row: _number(row.sqnr_db, 1), True),
     ("peak MB", lambda row: _number(row.peak_memory_mb, 0), True),
 )
 
 
-WIDTH = 124  # characters that the widest row needs
+WIDTH = 131  # characters that the widest row needs
 
 
 def _number(value: float | None, digits: int) -> str:
@@ -81,4 +82,11 @@ def _machine_lines(table: Table) -> list[str]:
         f"{table.host.get('thread_budget')} threads for every backend",
         f"CPU features: {' '.join(processor['features'])}",
         "× eager: images/s over fp32 eager (contiguous) at the same batch. × own fp32: over the same backend in fp32.",
+        f"% peak: operations per image × images/s, over the highest rate of this machine: {_peaks(table)}.",
     ]
+
+
+def _peaks(table: Table) -> str:
+    """Return the peaks in words, or how to get them."""
+    measured = ", ".join(f"{precision} {rate / 1e9:.0f} Gop/s" for precision, rate in table.peaks.items())
+    return measured or "not measured yet, run 'machmeter peak'"
