@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 _CACHE_VARIABLE = "TORCHINDUCTOR_CACHE_DIR"  # read by inductor at every compilation
 
 # Primitives of oneDNN that multiply; everything else moves or converts data.
-_COMPUTE = ("convolution", "deconvolution", "matmul", "inner_product")
+_COMPUTE = ("convolution", "deconvolution", "matmul", "inner_product", "gemm_api")
 _EXECUTED = re.compile(
-    r"^onednn_verbose,.*?\bexec\b,cpu,(?P<primitive>\w+),(?P<kernel>[^,]+),.*?src[:_](?P<type>\w+?):"
+    r"^onednn_verbose,.*?\bexec\b,cpu,(?P<primitive>\w+),(?P<kernel>[^,]*),.*?src[:_](?P<type>\w+?):"
 )
 _TYPES = {"f32": "fp32", "bf16": "bf16", "f16": "fp16", "s8": "int8", "u8": "int8"}
 
@@ -101,7 +101,7 @@ def parse_onednn(lines: list[str]) -> dict[str, Any]:
         found = _EXECUTED.match(line)
         if found and found["primitive"] in _COMPUTE:
             compute[_TYPES.get(found["type"], found["type"])] += 1
-            kernels[f"{found['primitive']} {found['kernel']}"] += 1
+            kernels[f"{found['primitive']} {found['kernel']}".strip()] += 1
     return {"compute": dict(compute), "kernels": dict(kernels.most_common(8))}
 
 
