@@ -146,8 +146,6 @@ def test_the_newest_peak_of_this_machine_counts(tmp_path: Path) -> None:
 def test_without_a_peak_the_table_says_how_to_get_one(tmp_path: Path) -> None:
     benchmark = {"cpu.eager.ResNet50.time_forward": [[0.4], [["'fp32'"], ["'x'"], ["8"]], None]}
     write_results(tmp_path / "results", benchmark)
-        tmp_path / "results", {"cpu.eager.ResNet50.time_forward": [[0.4], [["'fp32'"], ["'x'"], ["8"]], None]}
-    )
     write_evidence(tmp_path / "results", {}, host={"cpu": {"model": "X", "physical_cores": 2, "features": []}})
     output = io.StringIO()
     print_table(build(tmp_path / "results", "here"), Console(file=output, width=140))
