@@ -147,5 +147,5 @@ def test_nothing_measured_yet(tmp_path: Path) -> None:
 def test_help_names_the_commands() -> None:
     done = machmeter("--help")
     assert done.returncode == 0
-    for command in ("bench", "show", "list", "host"):
+    for command in ("bench", "show", "recommend", "peak", "list", "host"):
         assert command in done.stdout

@@ -38,7 +38,7 @@ def test_backends_keep_the_contract(name: str) -> None:
     assert isinstance(backend.version, int)
     assert set(backend.precisions) <= {"fp32", "bf16", "fp16", "int8", "int8-dynamic"}
     assert all(isinstance(choices, tuple) and choices for choices in backend.options.values())
-    for member in ("unsupported", "prepare", "load"):
+    for member in ("unsupported", "prepare", "load", "snippet"):
         assert callable(getattr(backend, member))
 
 

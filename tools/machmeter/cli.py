@@ -11,8 +11,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from machmeter import asvrun, backends, bench, cells, evidence, host, models
-from machmeter.errors import MachmeterError, NoResults
+from machmeter import asvrun, backends, bench, cells, evidence, host, models, recommend
+from machmeter.artifacts import Store
+from machmeter.errors import MachmeterError, NoResults, from_os_error
 from machmeter.results import peaks, table
 from machmeter.results import show as shown
 from machmeter.results.store import read_all
@@ -64,6 +65,15 @@ def show_command(
 
 
 def _show(names: list[str], machine: str | None, as_json: bool, project: Path) -> None:
+    built = _table(names, machine, project)
+    if as_json:
+        print(json.dumps(built.as_json(), indent=2, allow_nan=False))
+        return
+    # Never narrower than the table: a wrapped row can be read, a number that was cut cannot.
+    shown.print_table(built, Console(width=max(Console().width, shown.WIDTH)))
+
+
+def _table(names: list[str], machine: str | None, project: Path) -> table.Table:
     results = asvrun.results_folder(project)
     known = table.machines(results)
     name = machine or asvrun.machine_name()
@@ -73,11 +83,47 @@ def _show(names: list[str], machine: str | None, as_json: bool, project: Path) -
     built = table.build(results, name, names)
     if not built.rows:
         raise NoResults(f"nothing was measured of {', '.join(names) or 'any model'} on {name} yet: run 'make bench'")
+    return built
+
+
+@app.command("recommend")
+def recommend_command(
+    model: Annotated[str, typer.Argument(help="A model.")],
+    min_agreement: Annotated[str | None, typer.Option(help="Least share of images with fp32's class: 0.99.")] = None,
+    max_latency: Annotated[str | None, typer.Option(help="Of one call (p95), with its unit: 50ms.")] = None,
+    min_throughput: Annotated[str | None, typer.Option(help="Images per second: 100.")] = None,
+    max_memory: Annotated[str | None, typer.Option(help="Peak resident memory, with its unit: 1GB.")] = None,
+    batch: Annotated[int | None, typer.Option(help="Only this batch. Default: any.")] = None,
+    snippet: Annotated[Path | None, typer.Option(help="Write the program into this file.")] = None,
+    machine: Annotated[str | None, typer.Option(help="Default: this machine.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False,
+    project: PROJECT = Path(),
+) -> None:
+    """Say which measured configuration of a model is fastest within limits, and how to load it without machmeter."""
+    name = models.get(model).name
+    limits = recommend.parse(
+        {"agreement": min_agreement, "latency": max_latency, "throughput": min_throughput, "memory": max_memory}
+    )
+    built = _table([name], machine, project.resolve())
+    verdict = recommend.judge(recommend.at_batch(recommend.from_table(built, name), batch), limits)
+    program: str | None = None
+    reason: NoResults | None = None
+    try:
+        program = recommend.snippet(verdict.recommended, Store())
+    except NoResults as error:
+        reason = error
     if as_json:
-        print(json.dumps(built.as_json(), indent=2, allow_nan=False))
-        return
-    # Never narrower than the table: a wrapped row can be read, a number that was cut cannot.
-    shown.print_table(built, Console(width=max(Console().width, shown.WIDTH)))
+        found = recommend.as_json(verdict, limits, built.machine, program, str(reason) if reason else None)
+        print(json.dumps(found, indent=2, allow_nan=False))
+    else:
+        print(recommend.as_text(verdict, limits, built.machine, program or str(reason)))
+    if snippet and reason:
+        raise reason
+    if snippet and program:
+        try:
+            snippet.write_text(program, encoding="utf-8")
+        except OSError as error:
+            raise from_os_error(error, snippet, "the program", None) from error
 
 
 @app.command("peak")

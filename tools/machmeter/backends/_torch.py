@@ -10,12 +10,16 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from machmeter.artifacts import Artifact
+from machmeter.backends import _snippet
+from machmeter.models import Model
 
 _CACHE_VARIABLE = "TORCHINDUCTOR_CACHE_DIR"  # read by inductor at every compilation
 
@@ -167,3 +171,41 @@ def example_batch(shape: tuple[int, int, int], batch: int, channels_last: bool) 
     if channels_last:
         return np.zeros((batch, height, width, channels), np.float32).transpose(0, 3, 1, 2)
     return np.zeros((batch, channels, height, width), np.float32)
+
+
+def snippet(
+    model: Model,
+    weights: Artifact,
+    *,
+    batch: int,
+    threads: int,
+    channels_last: bool,
+    autocast: bool,
+    then: Iterable[str] = (),
+) -> str:
+    """Return a program that builds the module of `model` with `weights`; the lines `then` may change `network`."""
+    setup = [
+        f"torch.set_num_threads({threads})",
+        f"network = {model.code}",
+        'network.load_state_dict(torch.load(WEIGHTS, map_location="cpu", weights_only=True))',
+        "network = network.eval().requires_grad_(False)",
+    ]
+    if channels_last:
+        setup.append("network = network.to(memory_format=torch.channels_last)")
+    return _snippet.program(
+        model,
+        batch=batch,
+        imports=["torch", model.code.partition(".")[0]],
+        constants=[f"WEIGHTS = {str(weights.path('weights.pt').resolve())!r}"],
+        setup=[*setup, *then],
+        run=snippet_run(channels_last=channels_last, autocast=autocast),
+    )
+
+
+def snippet_run(*, channels_last: bool, autocast: bool) -> list[str]:
+    """Return the lines that do what a `TorchSession` does with a batch."""
+    images = "torch.from_numpy(batch)"
+    if channels_last:  # does nothing to images that already lie in memory like that, which is faster
+        images += ".contiguous(memory_format=torch.channels_last)"
+    contexts = "torch.inference_mode()" + (', torch.autocast("cpu", torch.bfloat16)' if autocast else "")
+    return [f"with {contexts}:", f"    return network({images}).float().numpy()"]

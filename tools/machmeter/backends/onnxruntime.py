@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from machmeter import host, preparation
 from machmeter.artifacts import Artifact, Recipe, Store
+from machmeter.backends import _snippet
 from machmeter.errors import CellFailed
 from machmeter.models import Model
 
@@ -178,6 +179,26 @@ class OnnxRuntime:
         """Make a session with `threads` intra-op threads and all graph optimisations."""
         example = np.zeros((batch, *model.input_shape), np.float32)
         return OrtSession(artifact.path("model.onnx"), threads, example, artifact.details)
+
+    def snippet(
+        self, model: Model, artifact: Artifact, precision: str, *, batch: int, threads: int, **options: str
+    ) -> str:
+        """Return a program that makes a session as `session_options` says."""
+        return _snippet.program(
+            model,
+            batch=batch,
+            imports=["onnxruntime"],
+            constants=[f"MODEL = {str(artifact.path('model.onnx').resolve())!r}"],
+            setup=[
+                "options = onnxruntime.SessionOptions()",
+                f"options.intra_op_num_threads = {threads}",
+                "options.inter_op_num_threads = 1",
+                "options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL",
+                f"session = onnxruntime.InferenceSession(MODEL, options, providers=[{PROVIDER!r}])",
+                "name = session.get_inputs()[0].name",
+            ],
+            run=["return session.run(None, {name: batch})[0]"],
+        )
 
 
 def static_operators(model: Model) -> list[str] | None:

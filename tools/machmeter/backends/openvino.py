@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from machmeter import preparation
 from machmeter.artifacts import Artifact, Recipe, Store
+from machmeter.backends import _snippet
 from machmeter.models import Model
 
 IR = "model.xml"
@@ -115,21 +116,50 @@ class OpenVino:
     ) -> OpenVinoSession:
         """Compile for latency with a fixed batch.
 
-        The precision is always told: left alone, the CPU plugin computes "fp32" in bf16 where the CPU can.
-        For int8 it is left alone, so that what is not quantized runs as a user of the IR would see it.
+        `runtime_settings` says what the plugin is told.
         """
         import openvino
 
         core = openvino.Core()
         network = core.read_model(artifact.path(IR))
         network.reshape([batch, *model.input_shape])
-        settings: dict[str, Any] = {
-            "PERFORMANCE_HINT": "LATENCY",
-            "INFERENCE_NUM_THREADS": threads,
-        }
-        if precision != "int8":
-            settings["INFERENCE_PRECISION_HINT"] = {"fp32": "f32", "bf16": "bf16"}[precision]
+        settings = runtime_settings(precision, threads)
         return OpenVinoSession(core.compile_model(network, "CPU", settings), artifact.details)
+
+    def snippet(
+        self, model: Model, artifact: Artifact, precision: str, *, batch: int, threads: int, **options: str
+    ) -> str:
+        """Return a program that compiles the IR of `artifact` with the same settings."""
+        return _snippet.program(
+            model,
+            batch=batch,
+            imports=["openvino"],
+            constants=[f"MODEL = {str(artifact.path(IR).resolve())!r}"],
+            setup=[
+                "core = openvino.Core()",
+                "network = core.read_model(MODEL)",
+                f"network.reshape({[batch, *model.input_shape]})",
+                f"settings = {runtime_settings(precision, threads)}",
+                'compiled = core.compile_model(network, "CPU", settings)',
+                "request = compiled.create_infer_request()",
+            ],
+            run=[
+                "# The result lies in the runtime's own memory: the next call overwrites it.",
+                "return request.infer(batch, share_inputs=True, share_outputs=True)[0]",
+            ],
+        )
+
+
+def runtime_settings(precision: str, threads: int) -> dict[str, Any]:
+    """Return what the CPU plugin is told.
+
+    The precision is always told: left alone, the plugin computes "fp32" in bf16 where the CPU can.
+    For int8 it is left alone, so that what is not quantized runs as a user of the IR would see it.
+    """
+    settings: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads}
+    if precision != "int8":
+        settings["INFERENCE_PRECISION_HINT"] = {"fp32": "f32", "bf16": "bf16"}[precision]
+    return settings
 
 
 def quantization_settings(model: Model) -> dict[str, str]:
