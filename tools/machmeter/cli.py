@@ -107,10 +107,10 @@ def recommend_command(
     built = _table([name], machine, project.resolve())
     verdict = recommend.judge(recommend.at_batch(recommend.from_table(built, name), batch), limits)
     program: str | None = None
-    reason: NoResults | None = None
+    reason: MachmeterError | None = None
     try:
         program = recommend.snippet(verdict.recommended, Store())
-    except NoResults as error:
+    except MachmeterError as error:
         reason = error
     if as_json:
         found = recommend.as_json(verdict, limits, built.machine, program, str(reason) if reason else None)

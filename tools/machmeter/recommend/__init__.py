@@ -3,8 +3,8 @@
 from machmeter.recommend.candidates import Candidate, at_batch, from_table
 from machmeter.recommend.judge import Excluded, Verdict, judge
 from machmeter.recommend.limits import Limit, parse
+from machmeter.recommend.program import snippet
 from machmeter.recommend.render import as_json, as_text
-from machmeter.recommend.snippet import snippet
 
 __all__ = [
     "Candidate",

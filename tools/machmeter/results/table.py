@@ -259,7 +259,8 @@ def _row(item: _Found, speeds: Mapping[tuple[str, ...], float], highest: Mapping
     eager = speeds.get(_coordinates(cell, **BASELINE))
     own = speeds.get(_coordinates(cell, precision="fp32")) if cell.precision != "fp32" else None
     times_own = speed / own if speed and own else None
-    share = peaks.share(item.record.get("operations_per_image"), speed, highest.get(peaks.kind(cell.precision)))
+    bound = highest.get(peaks.kind(cell.precision)) if cell.device == "cpu" else None
+    share = peaks.share(item.record.get("operations_per_image"), speed, bound)
     return Row(
         model=cell.model,
         backend=cell.backend,

@@ -17,12 +17,15 @@ def snippet(candidate: Candidate, store: Store) -> str:
     backend, model = backends.get(candidate.backend), models.get(candidate.model)
     kind, _, key = candidate.artifact.partition("/")
     artifact = store.find(kind, key) if key else None
+    problem = None
     if artifact is None:
+        problem = f"{store.root} has no {candidate.artifact}" if key else "its artifact is not on record"
+    elif len(candidate.options) != len(backend.options):
+        problem = f"{backend.name} has other options now"
+    if artifact is None or problem:
         raise NoResults(
-            f"no program can be written for {candidate.name}: "
-            + (f"{store.root} has no {candidate.artifact}" if key else "its artifact is not on record")
-            + f"; measure it again with 'machmeter bench --model {candidate.model} --backend {candidate.backend} "
-            f"--batch {candidate.batch}'"
+            f"no program can be written for {candidate.name}: {problem}; measure it again with 'machmeter bench "
+            f"--model {candidate.model} --backend {candidate.backend} --batch {candidate.batch}'"
         )
     program = backend.snippet(
         model,
