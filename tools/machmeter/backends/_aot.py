@@ -74,7 +74,7 @@ def snippet(model: Model, artifact: Artifact, *, batch: int, threads: int) -> st
         model,
         batch=batch,
         imports=["torch"],
-        constants=[f"PACKAGE = {str(artifact.path(PACKAGE).resolve())!r}"],
+        constants=[f"PACKAGE = {_snippet.literal(str(artifact.path(PACKAGE).resolve()))}"],
         setup=[f"torch.set_num_threads({threads})", "network = torch._inductor.aoti_load_package(PACKAGE)"],
         run=_torch.snippet_run(channels_last=True, autocast=False),
     )

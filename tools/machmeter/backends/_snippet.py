@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
 from machmeter.models import Model
@@ -42,3 +43,8 @@ def program(
         f"    print(run(np.zeros(({shape}), np.float32)).shape)",
     ]
     return "\n".join(lines) + "\n"
+
+
+def literal(value: object) -> str:
+    """Return a text, or a dictionary or list of texts and numbers, as it stands in a program."""
+    return json.dumps(value, ensure_ascii=False)

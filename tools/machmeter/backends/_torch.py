@@ -196,7 +196,7 @@ def snippet(
         model,
         batch=batch,
         imports=["torch", model.code.partition(".")[0]],
-        constants=[f"WEIGHTS = {str(weights.path('weights.pt').resolve())!r}"],
+        constants=[f"WEIGHTS = {_snippet.literal(str(weights.path('weights.pt').resolve()))}"],
         setup=[*setup, *then],
         run=snippet_run(channels_last=channels_last, autocast=autocast),
     )
