@@ -38,7 +38,7 @@ def test_backends_keep_the_contract(name: str) -> None:
     assert isinstance(backend.version, int)
     assert set(backend.precisions) <= {"fp32", "bf16", "fp16", "int8", "int8-dynamic"}
     assert all(isinstance(choices, tuple) and choices for choices in backend.options.values())
-    for member in ("unsupported", "prepare", "load"):
+    for member in ("unsupported", "prepare", "load", "snippet"):
         assert callable(getattr(backend, member))
 
 
@@ -66,6 +66,9 @@ def test_listing_needs_no_framework(discovered: dict[str, dict[str, object]]) ->
     assert "cpu.openvino.ResNet50.time_forward" in discovered
     assert "control.Null.time_forward" in discovered
     assert "control.Machine.time_matrix_product" in discovered
+    peak = discovered["control.MachinePeak.track_matrix_product_peak"]
+    assert (peak["unit"], peak["params"]) == ("operations/s", [["'fp32'", "'bf16'", "'int8'"]])
+    assert discovered["control.MachinePeak.track_memory_bandwidth"]["unit"] == "bytes/s"
 
 
 def test_every_cell_has_every_metric(discovered: dict[str, dict[str, object]]) -> None:

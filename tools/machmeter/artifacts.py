@@ -171,6 +171,15 @@ class Store:
         except OSError as error:
             raise from_os_error(error, self.root, f"a {recipe.kind} artifact") from error
 
+    def find(self, kind: str, key: str) -> Artifact | None:
+        """Return the undamaged artifact called `key`, or None."""
+        return self._open(self.root / kind / key)
+
+    def find_content(self, kind: str, digest: str) -> Artifact | None:
+        """Return an undamaged artifact of `kind` with the content that `digest` names, or None."""
+        found = (self._open(manifest.parent) for manifest in sorted((self.root / kind).glob("*/manifest.json")))
+        return next((artifact for artifact in found if artifact and artifact.digest == digest), None)
+
     def latest(self, recipe: Recipe) -> Artifact | None:
         """Return the newest undamaged artifact with the identity of `recipe`, whatever made it, or None."""
         wanted = json.loads(json.dumps(dict(recipe.identity)))

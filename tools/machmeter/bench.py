@@ -22,11 +22,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from machmeter import asvrun, backends, cells, evidence, models, offline, preparation, progress
+from machmeter import asvrun, backends, cells, evidence, models, offline, peak, preparation, progress
 from machmeter.artifacts import Store
 from machmeter.backends.base import Backend
 from machmeter.cells import Cell
-from machmeter.errors import BadSetting, DiskFull, NothingSelected, RunFailed, UnknownName, from_os_error
+from machmeter.errors import BadSetting, DiskFull, NothingSelected, RunFailed, UnknownName, Unsupported, from_os_error
 from machmeter.isolation import in_child
 from machmeter.models import Model
 
@@ -193,6 +193,27 @@ def run(parts: list[Part], project: Path, say: Say, attributes: Iterable[str] = 
                 listener.tell_silent(part.cells, _endings(project, name))
         finally:
             listener.stop()
+
+
+def run_peak(project: Path, say: Say) -> None:
+    """Measure what the machine can do at best. Raises RunFailed where asv itself cannot run."""
+    _know_machine(project)
+    say("measuring the peak of this machine (15 seconds) ...")
+    with (project / LOG).open("w", encoding="utf-8") as output:
+        _asv(["-b", rf"^control\.{peak.NAME}\."], project, dict(os.environ), output, [])
+
+
+def operations(chosen: Iterable[Model]) -> dict[str, float | None]:
+    """Return the operations per image of each model, counted by torch; None where it is not installed."""
+    counted: dict[str, float | None] = {}
+    for model in chosen:
+        try:
+            found = in_child(functools.partial(preparation.reference, model, Store()))
+        except Unsupported:
+            counted[model.name] = None
+        else:
+            counted[model.name] = found.operations_per_image
+    return counted
 
 
 def _endings(project: Path, run_name: str) -> dict[str, dict[str, Any]]:

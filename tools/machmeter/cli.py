@@ -11,11 +11,13 @@ from typing import Annotated, TextIO
 import typer
 from rich.console import Console
 
-from machmeter import asvrun, backends, bench, cells, host, ladder, models, rungs
-from machmeter.errors import MachmeterError, NoResults
+from machmeter import asvrun, backends, bench, cells, evidence, host, ladder, models, recommend, rungs
+from machmeter.artifacts import Store
+from machmeter.errors import MachmeterError, NoResults, from_os_error
 from machmeter.results import ladder as ladder_results
+from machmeter.results import peaks, show_ladder, table
 from machmeter.results import show as shown
-from machmeter.results import show_ladder, table
+from machmeter.results.store import read_all
 
 app = typer.Typer(
     help="Measure which deep-learning inference configuration is fastest on this machine, and still right.",
@@ -74,6 +76,15 @@ def show_command(
 
 
 def _show(names: list[str], machine: str | None, as_json: bool, project: Path) -> None:
+    built = _table(names, machine, project)
+    if as_json:
+        print(json.dumps(built.as_json(), indent=2, allow_nan=False))
+        return
+    # Never narrower than the table: a wrapped row can be read, a number that was cut cannot.
+    shown.print_table(built, Console(width=max(Console().width, shown.WIDTH)))
+
+
+def _table(names: list[str], machine: str | None, project: Path) -> table.Table:
     results = asvrun.results_folder(project)
     known = table.machines(results)
     name = machine or asvrun.machine_name()
@@ -83,11 +94,64 @@ def _show(names: list[str], machine: str | None, as_json: bool, project: Path) -
     built = table.build(results, name, names)
     if not built.rows:
         raise NoResults(f"nothing was measured of {', '.join(names) or 'any model'} on {name} yet: run 'make bench'")
+    return built
+
+
+@app.command("recommend")
+def recommend_command(
+    model: Annotated[str, typer.Argument(help="A model.")],
+    min_agreement: Annotated[str | None, typer.Option(help="Least share of images with fp32's class: 0.99.")] = None,
+    max_latency: Annotated[str | None, typer.Option(help="Of one call (p95), with its unit: 50ms.")] = None,
+    min_throughput: Annotated[str | None, typer.Option(help="Images per second: 100.")] = None,
+    max_memory: Annotated[str | None, typer.Option(help="Peak resident memory, with its unit: 1GB.")] = None,
+    batch: Annotated[int | None, typer.Option(help="Only this batch. Default: any.")] = None,
+    snippet: Annotated[Path | None, typer.Option(help="Write the program into this file.")] = None,
+    machine: Annotated[str | None, typer.Option(help="Default: this machine.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False,
+    project: PROJECT = Path(),
+) -> None:
+    """Say which measured configuration of a model is fastest within limits, and how to load it without machmeter."""
+    name = models.get(model).name
+    limits = recommend.parse(
+        {"agreement": min_agreement, "latency": max_latency, "throughput": min_throughput, "memory": max_memory}
+    )
+    built = _table([name], machine, project.resolve())
+    verdict = recommend.judge(recommend.at_batch(recommend.from_table(built, name), batch), limits)
+    program: str | None = None
+    reason: MachmeterError | None = None
+    try:
+        program = recommend.snippet(verdict.recommended, Store())
+    except MachmeterError as error:
+        reason = error
     if as_json:
-        print(json.dumps(built.as_json(), indent=2, allow_nan=False))
-        return
-    # Never narrower than the table: a wrapped row can be read, a number that was cut cannot.
-    shown.print_table(built, Console(width=max(Console().width, shown.WIDTH)))
+        found = recommend.as_json(verdict, limits, built.machine, program, str(reason) if reason else None)
+        print(json.dumps(found, indent=2, allow_nan=False))
+    else:
+        print(recommend.as_text(verdict, limits, built.machine, program or str(reason)))
+    if snippet and reason:
+        raise reason
+    if snippet and program:
+        try:
+            snippet.write_text(program, encoding="utf-8")
+        except OSError as error:
+            raise from_os_error(error, snippet, "the program", None) from error
+
+
+@app.command("peak")
+def peak_command(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False,
+    project: PROJECT = Path(),
+) -> None:
+    """Measure what this machine can do at best: matrix products in fp32, bf16 and int8, and memory bandwidth."""
+    project = project.resolve()
+    bench.check_folders(project)
+    bench.run_peak(project, lambda line: print(line, file=sys.stderr, flush=True))
+    operations = bench.operations(bench.select_models(["all"]))
+    results, name = asvrun.results_folder(project), asvrun.machine_name()
+    files = [file for file in read_all(results)[0] if file.machine == name]
+    runs = [run for content in evidence.read_folder(results, name) for run in content["runs"].values()]
+    found = peaks.limits(files, runs, operations)
+    print(json.dumps(found.as_json(), indent=2, allow_nan=False) if as_json else "\n".join(peaks.lines(found)))
 
 
 @app.command("ladder")

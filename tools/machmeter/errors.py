@@ -64,6 +64,12 @@ class RunFailed(MachmeterError):
     exit_code = 10
 
 
+class NothingMeets(MachmeterError):
+    """No measured configuration meets the limits that were asked for."""
+
+    exit_code = 11
+
+
 class Unsupported(NotImplementedError):
     """The cell cannot exist here: a missing package, CPU feature or combination. asv shows "n/a".
 

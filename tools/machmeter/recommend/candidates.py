@@ -1,0 +1,83 @@
+"""A candidate: one measured configuration, whatever it was measured by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from machmeter.errors import NoResults, NothingSelected
+from machmeter.results.table import Row, Table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """One configuration with its numbers, rounded as the table shows them."""
+
+    name: str  # such as "openvino int8 batch 8"
+    model: str
+    backend: str
+    precision: str
+    options: tuple[str, ...]  # values, in the order of the backend's options
+    batch: int
+    images_per_second: float
+    p50_ms: float
+    p95_ms: float | None = None  # None where there are too few samples
+    top1_agreement: float | None = None
+    sqnr_db: float | None = None
+    peak_memory_mb: float | None = None
+    commit: str = ""
+    threads: int | None = None
+    artifact: str = ""  # kind and key in the store
+    launch: str = ""  # what stands before `python` in the shell
+
+    @property
+    def latency_ms(self) -> float:
+        """Return what a limit on latency is applied to: p95 where there is one, else p50."""
+        return self.p50_ms if self.p95_ms is None else self.p95_ms
+
+    @property
+    def latency_is(self) -> str:
+        """Return which of the two it is."""
+        return "p50" if self.p95_ms is None else "p95"
+
+
+def from_table(table: Table, model: str) -> list[Candidate]:
+    """Return the configurations of `model` that were measured. Raises NoResults where there are none."""
+    found = [candidate for row in table.rows if row.model == model and (candidate := _from_row(row))]
+    if not found:
+        raise NoResults(
+            f"no configuration of {model} was measured on {table.machine} yet: run 'machmeter bench --model {model}'"
+        )
+    return found
+
+
+def _from_row(row: Row) -> Candidate | None:
+    if row.status != "ok" or row.images_per_second is None or row.p50_ms is None:
+        return None
+    return Candidate(
+        name=" ".join(part for part in (row.backend, row.precision, row.options, f"batch {row.batch}") if part),
+        model=row.model,
+        backend=row.backend,
+        precision=row.precision,
+        options=tuple(row.options.split(", ")) if row.options else (),
+        batch=row.batch,
+        images_per_second=row.images_per_second,
+        p50_ms=row.p50_ms,
+        p95_ms=row.p95_ms,
+        top1_agreement=row.top1_agreement,
+        sqnr_db=row.sqnr_db,
+        peak_memory_mb=row.peak_memory_mb,
+        commit=row.commit,
+        threads=row.threads,
+        artifact=row.artifact,
+    )
+
+
+def at_batch(candidates: Iterable[Candidate], batch: int | None) -> list[Candidate]:
+    """Return the candidates of `batch`, all where it is None. Raises NothingSelected where there are none."""
+    known = list(candidates)
+    chosen = [candidate for candidate in known if batch in (None, candidate.batch)]
+    if not chosen:
+        measured = ", ".join(str(number) for number in sorted({candidate.batch for candidate in known}))
+        raise NothingSelected(f"nothing was measured at batch {batch}: measured batches are {measured}")
+    return chosen
