@@ -222,7 +222,7 @@ def test_an_artifact_that_is_gone_is_told_in_one_line(project: Path) -> None:
         (["ResNet5"], 3, "unknown model 'ResNet5'"),
         (["ResNet50", "--snippet", "/dev/null/x.py"], 4, "cannot write the program under /dev/null/x.py"),
         (["ResNet50", "--batch", "7"], 6, "measured batches are 8"),
-        (["ViTB16"], 8, "nothing was measured of ViTB16"),
+        (["ViTB16"], 8, "no configuration of ViTB16 was measured"),
         (["ResNet50", "--max-latency", "50"], 9, "--max-latency is '50': give a number above 0 with s, ms, us or µs"),
         (["ResNet50", "--max-memory", "1Gb"], 9, "with MB, GB, MiB or GiB, such as 1GB"),
         (["ResNet50", "--min-agreement", "99"], 9, "a share of images between 0 and 1, such as 0.99"),

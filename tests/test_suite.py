@@ -93,11 +93,11 @@ def test_the_selection_of_a_cell_hits_it_and_no_other(discovered: dict[str, dict
     """`machmeter bench` selects by regular expression, as asv matches it."""
     backend, model = backends.get("onnxruntime"), models.get("ResNet50")
     cell = next(c for c in cells.all_cells(backend, model) if (c.precision, c.batch) == ("int8", 1))
-    pattern = re.compile(bench._pattern(cell))
+    pattern, with_offline = (re.compile(bench._pattern(cell, with_offline=wanted)) for wanted in (False, True))
     params = discovered["cpu.onnxruntime.ResNet50.time_forward"]["params"]
     names = [
         f"cpu.onnxruntime.ResNet50.{method}({precision}, {batch})"
-        for method in ("time_forward", "track_sqnr")
+        for method in ("time_forward", "track_sqnr", "track_throughput_offline")
         for precision in params[0]  # type: ignore[index]
         for batch in params[1]  # type: ignore[index]
     ]
@@ -105,6 +105,7 @@ def test_the_selection_of_a_cell_hits_it_and_no_other(discovered: dict[str, dict
         "cpu.onnxruntime.ResNet50.time_forward('int8', 1)",
         "cpu.onnxruntime.ResNet50.track_sqnr('int8', 1)",
     ]
+    assert "cpu.onnxruntime.ResNet50.track_throughput_offline('int8', 1)" in filter(with_offline.search, names)
 
 
 def test_names_of_cells_can_be_read_back() -> None:

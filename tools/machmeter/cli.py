@@ -84,13 +84,19 @@ def _show(names: list[str], machine: str | None, as_json: bool, project: Path) -
     shown.print_table(built, Console(width=max(Console().width, shown.WIDTH)))
 
 
-def _table(names: list[str], machine: str | None, project: Path) -> table.Table:
-    results = asvrun.results_folder(project)
+def _known_machine(results: Path, machine: str | None) -> str:
+    """Return `machine`, or the name of this one. Raises NoResults where nothing was measured on it."""
     known = table.machines(results)
     name = machine or asvrun.machine_name()
     if name not in known:
         others = f"; there are results of {', '.join(known)}: use --machine" if known else ""
         raise NoResults(f"nothing was measured on {name} yet: run 'make bench' or 'asv run'{others}")
+    return name
+
+
+def _table(names: list[str], machine: str | None, project: Path) -> table.Table:
+    results = asvrun.results_folder(project)
+    name = _known_machine(results, machine)
     built = table.build(results, name, names)
     if not built.rows:
         raise NoResults(f"nothing was measured of {', '.join(names) or 'any model'} on {name} yet: run 'make bench'")
@@ -115,8 +121,11 @@ def recommend_command(
     limits = recommend.parse(
         {"agreement": min_agreement, "latency": max_latency, "throughput": min_throughput, "memory": max_memory}
     )
-    built = _table([name], machine, project.resolve())
-    verdict = recommend.judge(recommend.at_batch(recommend.from_table(built, name), batch), limits)
+    results = asvrun.results_folder(project.resolve())
+    built = table.build(results, _known_machine(results, machine), [name])
+    rungs_of_it = ladder_results.build(results, built.machine, name, rungs.load().values())
+    candidates = recommend.at_batch(recommend.measured(built, rungs_of_it), batch)
+    verdict = recommend.judge(candidates, limits)
     program: str | None = None
     reason: MachmeterError | None = None
     try:

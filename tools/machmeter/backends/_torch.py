@@ -192,6 +192,7 @@ def snippet(
     channels_last: bool,
     autocast: bool,
     then: Iterable[str] = (),
+    imports: Iterable[str] = (),
 ) -> str:
     """Return a program that builds the module of `model` with `weights`; the lines `then` may change `network`."""
     setup = [
@@ -205,7 +206,7 @@ def snippet(
     return _snippet.program(
         model,
         batch=batch,
-        imports=["torch", model.code.partition(".")[0]],
+        imports=["torch", model.code.partition(".")[0], *imports],
         constants=[f"WEIGHTS = {_snippet.literal(str(weights.path('weights.pt').resolve()))}"],
         setup=[*setup, *then],
         run=snippet_run(channels_last=channels_last, autocast=autocast),

@@ -1,6 +1,6 @@
 """Which measured configuration to use under given limits, and the program that loads it without machmeter."""
 
-from machmeter.recommend.candidates import Candidate, at_batch, from_table
+from machmeter.recommend.candidates import Candidate, at_batch, measured
 from machmeter.recommend.judge import Excluded, Verdict, judge
 from machmeter.recommend.limits import Limit, parse
 from machmeter.recommend.program import snippet
@@ -14,8 +14,8 @@ __all__ = [
     "as_json",
     "as_text",
     "at_batch",
-    "from_table",
     "judge",
+    "measured",
     "parse",
     "snippet",
 ]

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from machmeter.errors import NoResults, NothingSelected
+from machmeter.results.ladder import LadderRow, LadderTable
 from machmeter.results.table import Row, Table
 
 
@@ -28,7 +29,7 @@ class Candidate:
     commit: str = ""
     threads: int | None = None
     artifact: str = ""  # kind and key in the store
-    launch: str = ""  # what stands before `python` in the shell
+    launch: str = ""  # the shell command that starts program.py, where it is more than `python program.py`
 
     @property
     def latency_ms(self) -> float:
@@ -41,14 +42,42 @@ class Candidate:
         return "p50" if self.p95_ms is None else "p95"
 
 
-def from_table(table: Table, model: str) -> list[Candidate]:
-    """Return the configurations of `model` that were measured. Raises NoResults where there are none."""
+def measured(table: Table, ladder: LadderTable) -> list[Candidate]:
+    """Return the configurations of the ladder's model that were measured, as cells and as rungs.
+
+    Raises NoResults where there are none.
+    """
+    model = ladder.model
     found = [candidate for row in table.rows if row.model == model and (candidate := _from_row(row))]
+    found += [candidate for rung in ladder.rows if (candidate := _from_rung(model, rung))]
     if not found:
         raise NoResults(
             f"no configuration of {model} was measured on {table.machine} yet: run 'machmeter bench --model {model}'"
         )
     return found
+
+
+def _from_rung(model: str, row: LadderRow) -> Candidate | None:
+    if row.status != "ok" or row.images_per_second is None or row.p50_ms is None:
+        return None
+    return Candidate(
+        name=f"rung {row.rung} ({row.backend} {row.precision}) batch {row.batch}",
+        model=model,
+        backend=row.backend,
+        precision=row.requested,
+        options=row.options,
+        batch=row.batch or 1,
+        images_per_second=row.images_per_second,
+        p50_ms=row.p50_ms,
+        p95_ms=row.p95_ms,
+        top1_agreement=row.top1_agreement,
+        sqnr_db=row.sqnr_db,
+        peak_memory_mb=row.peak_memory_mb,
+        commit=row.commit,
+        threads=row.threads,
+        artifact=row.artifact,
+        launch=row.command,
+    )
 
 
 def _from_row(row: Row) -> Candidate | None:

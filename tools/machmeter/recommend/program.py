@@ -35,6 +35,6 @@ def snippet(candidate: Candidate, store: Store) -> str:
         threads=candidate.threads or host.thread_budget(),
         **dict(zip(backend.options, candidate.options, strict=True)),
     )
-    launched = f" Run it with: {candidate.launch} python ..." if candidate.launch else ""
+    launched = f" Run it with: {candidate.launch}" if candidate.launch else ""
     measured = f", measured at commit {candidate.commit}" if candidate.commit else ""
     return f'"""{candidate.model}, {described(candidate)}{measured}.{launched}"""\n\n{program}'
