@@ -35,6 +35,17 @@ def test_a_busy_machine_has_no_peak_rather_than_a_wrong_one(monkeypatch: pytest.
         peak._undisturbed(lambda: None)
 
 
+def test_a_disturbed_trial_does_not_let_a_poorer_kernel_win(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The trial waits for an undisturbed window, and fails where there is none."""
+    windows = iter([(9.0, False), (8.0, False), (1.0, True)])
+    monkeypatch.setattr(peak, "_window", lambda call, seconds: next(windows))
+    assert peak._trial(lambda: None) == 1.0
+    monkeypatch.setattr(peak, "LONGEST_TRIAL_SECONDS", 0.0)
+    monkeypatch.setattr(peak, "_window", lambda call, seconds: (1.0, False))
+    with pytest.raises(errors.CellFailed, match="other programs used the CPUs"):
+        peak._trial(lambda: None)
+
+
 def test_without_torch_there_is_no_peak(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     for precision in peak.PRECISIONS:

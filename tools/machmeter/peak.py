@@ -38,8 +38,8 @@ WINDOW_SECONDS = 0.04
 WINDOW_CALLS = 3  # at least
 WINDOWS = 25
 LEAST_WINDOWS = 5
-LONGEST_SECONDS = 6.0  # to wait for undisturbed windows
-TRIALS = 3
+LONGEST_TRIAL_SECONDS = 2.0  # to wait for one undisturbed window
+LONGEST_SECONDS = 6.0  # to wait for enough of them
 UNDISTURBED = 0.9  # share of its CPUs' time that this process must have had
 AS_GOOD = 0.985  # of the best rate
 
@@ -150,7 +150,7 @@ def matrix_product(precision: str) -> dict[str, Any]:
                 except Exception as error:  # these are private to torch: a version or a CPU may not have one
                     problems.append(f"{name}: {type(error).__name__}: {' '.join(str(error).split())[:100]}")
                     break
-                seconds = _trial(call, TRIAL_SECONDS)
+                seconds = _trial(call)
                 found.append(_Trial(rate=operations / seconds, kernel=name, size=size, call=call))
                 if seconds > LONG_ENOUGH_SECONDS:
                     break
@@ -195,15 +195,19 @@ def _window(call: Call, seconds: float) -> tuple[float, bool]:
     return best, share >= UNDISTURBED
 
 
-def _trial(call: Call, seconds: float) -> float:
-    """Return the shortest time of `call()` in the first undisturbed window, or in a few disturbed ones."""
-    best = float("inf")
-    for _ in range(TRIALS):
-        fastest, undisturbed = _window(call, seconds)
-        best = min(best, fastest)
+def _trial(call: Call) -> float:
+    """Return the shortest time of `call()` in an undisturbed window.
+
+    A kernel whose trial was disturbed must not lose to a poorer one: where no window is free, there is no peak.
+    """
+    windows, end = 0, time.perf_counter() + LONGEST_TRIAL_SECONDS
+    while True:
+        fastest, undisturbed = _window(call, TRIAL_SECONDS)
+        windows += 1
         if undisturbed:
-            break
-    return best
+            return fastest
+        if time.perf_counter() > end:
+            raise _busy(windows, windows)
 
 
 def _undisturbed(call: Call) -> list[float]:
@@ -216,9 +220,14 @@ def _undisturbed(call: Call) -> list[float]:
         if undisturbed:
             found.append(fastest)
     if len(found) < LEAST_WINDOWS:
-        disturbed = f"{windows - len(found)} of {windows} windows"
-        raise CellFailed(f"other programs used the CPUs in {disturbed}: measure again when the machine is idle")
+        raise _busy(windows - len(found), windows)
     return found
+
+
+def _busy(disturbed: int, windows: int) -> CellFailed:
+    return CellFailed(
+        f"other programs used the CPUs in {disturbed} of {windows} windows: measure again when the machine is idle"
+    )
 
 
 # ---------------------------------------------------------------------- memory
@@ -247,7 +256,7 @@ def memory_bandwidth() -> dict[str, Any]:
             return lambda: list(pool.map(kernels[name][1], parts))
 
         moved = {name: 4.0 * arrays * elements for name, (arrays, _) in kernels.items()}
-        tried = {name: moved[name] / _trial(call(name), TRIAL_SECONDS) for name in kernels}
+        tried = {name: moved[name] / _trial(call(name)) for name in kernels}
         best = max(tried, key=lambda name: tried[name])
         samples = [moved[best] / seconds for seconds in _undisturbed(call(best))]
     return {
