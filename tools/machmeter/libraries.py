@@ -52,7 +52,12 @@ class Library:
 
 
 LIBRARIES: tuple[Library, ...] = (
-    Library(name="openvino", precisions=("fp32", "int8"), backends=("openvino",)),
+    Library(
+        name="openvino",
+        precisions=("fp32", "int8"),
+        backends=("openvino",),
+        rules=(Rule(below="2024.3.0", requirement="numpy<2"),),  # the first whose metadata knows of NumPy 2
+    ),
     Library(
         name="onnxruntime",
         precisions=("fp32", "int8"),

@@ -85,7 +85,13 @@ class OrtSession:
         import onnxruntime
 
         self._path, self._threads, self._example, self._details = path, threads, example, details
-        self._session = onnxruntime.InferenceSession(str(path), session_options(threads), providers=[PROVIDER])
+        try:
+            self._session = onnxruntime.InferenceSession(str(path), session_options(threads), providers=[PROVIDER])
+        except Exception as error:
+            if (at := str(error).find("Unsupported model")) < 0:
+                raise
+            # An old version cannot read what new tools write. Its message begins with two lines of C++ names.
+            raise CellFailed(f"this ONNX Runtime is too old for the model: {str(error)[at:].strip()}") from error
         if self._session.get_providers()[0] != PROVIDER:
             raise CellFailed(f"asked for {PROVIDER} and got {self._session.get_providers()}")
         self._input = self._session.get_inputs()[0].name

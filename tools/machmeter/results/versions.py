@@ -221,7 +221,7 @@ def _row(cell: Cell, attempt: _Attempt, before: _Attempt | None) -> Row:
     earlier = before.seconds() if before and comparable else None
     speed = metrics.images_per_second(seconds, cell.batch) if seconds else None
     digest = attempt.digest()
-    peak = attempt.peak_bytes()
+    peak = attempt.peak_bytes() if seconds else None
     return Row(
         version=attempt.version,
         released=attempt.released,
