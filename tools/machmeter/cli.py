@@ -23,6 +23,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+INTERRUPTED = "interrupted; what was finished is kept: 'machmeter show' and 'machmeter versions' show it"
+
 MODEL = Annotated[list[str] | None, typer.Option("--model", "-m", help="A model, or 'all'. May be repeated.")]
 PROJECT = Annotated[Path, typer.Option("--project", help="The folder with asv.conf.json.")]
 
@@ -184,9 +186,7 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output has left, as `| head` does
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - for the flush at exit
         raise SystemExit(141) from None
-    except KeyboardInterrupt:
-        print(
-            "machmeter: interrupted; what was finished is kept: 'machmeter show' and 'machmeter versions' show it",
-            file=sys.stderr,
-        )
-        raise SystemExit(130) from None
+    except SystemExit as ending:
+        if ending.code == 130:  # what typer makes of an interruption
+            print(f"machmeter: {INTERRUPTED}", file=sys.stderr)
+        raise

@@ -100,10 +100,10 @@ def in_order(releases: Iterable[Release]) -> tuple[Release, ...]:
 
 def last(library: str, count: int, known: Iterable[Release]) -> tuple[Release, ...]:
     """Return the `count` newest releases. Raises VersionUnknown where there are none."""
-    offered = [release for release in known if release.offered]
+    offered = in_order(release for release in known if release.offered)
     if not offered:
         raise VersionUnknown(f"the index lists no release of {library} with a wheel for this interpreter")
-    return in_order(offered[-count:])
+    return offered[-count:]
 
 
 def named(library: str, versions: Iterable[str], known: Iterable[Release]) -> tuple[Release, ...]:
@@ -168,7 +168,7 @@ def known(library: str, project: Path, say: Say) -> tuple[Release, ...] | None:
     path.parent.mkdir(parents=True, exist_ok=True)
     read = time.strftime("%Y-%m-%d", time.gmtime())
     evidence.write_json(path, {"library": library, "read": read, "releases": [asdict(item) for item in found]})
-    if not all(release.released for release in found):
+    if not all(release.released for release in found if release.offered):
         say(f"the package index does not tell when {library} was released: versions are in order of their numbers")
     return found
 
