@@ -17,6 +17,7 @@ from test_table import write_results
 
 CELL = "cpu.openvino.ResNet50(int8, 8)"
 HOST = {"cpu": {"model": "X", "physical_cores": 2, "features": []}, "thread_budget": 2, "kernel": "6.1"}
+OLD_NUMPY = {"openvino": "2025.0.0", "numpy": "1.26.4"}
 
 
 def measured(milliseconds: float, digest: str = "d" * 64, **more: Any) -> dict[str, dict[str, Any]]:
@@ -150,9 +151,9 @@ def test_what_each_version_compiles_for_itself_is_compared(tmp_path: Path) -> No
         ({}, {"host": {**HOST, "cpu": {"model": "Y"}}}, "CPU differs: X (2024.0.0); Y (2025.0.0)", None),
         ({}, {"host": {**HOST, "kernel": "6.2"}}, "kernel differs: 6.1 (2024.0.0); 6.2 (2025.0.0)", 25.0),
         ({"allocator": "jemalloc"}, {}, "allocator differs: system (2024.0.0); jemalloc (2025.0.0)", 25.0),
-        ({}, {"versions": {"openvino": "2025.0.0", "numpy": "1.26.4"}}, "NumPy differs: 2.0.0 (2024.0.0); 1.26.4 (2025.0.0)", 25.0),
+        ({}, {"versions": OLD_NUMPY}, "NumPy differs: 2.0.0 (2024.0.0); 1.26.4 (2025.0.0)", 25.0),
     ],
-)  # fmt: skip
+)
 def test_differences_beside_the_version_are_told(
     tmp_path: Path, more: dict[str, Any], run: dict[str, Any], note: str, change: float | None
 ) -> None:

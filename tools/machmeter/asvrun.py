@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from machmeter import host
 from machmeter.errors import BadSetting
 
 CONFIGURATION = "asv.conf.json"
@@ -59,7 +60,7 @@ def evidence_folder(results: Path) -> Path:
 def current() -> AsvRun | None:
     """Return the run this process belongs to, or None outside asv."""
     parent = os.getppid()
-    arguments = _asv_arguments(_command_line(parent))
+    arguments = _asv_arguments(host.command_line(parent))
     folder = os.environ.get("ASV_CONF_DIR")
     if not folder and arguments:
         with contextlib.suppress(OSError):  # asv changes to the folder of its configuration
@@ -150,13 +151,6 @@ def has_uncommitted_changes(project: Path) -> bool | None:
     command = ["git", "-C", str(project), "status", "--porcelain", "--untracked-files=no"]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     return bool(answer.stdout.strip()) if answer.returncode == 0 else None
-
-
-def _command_line(pid: int) -> list[str]:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
-    except OSError:
-        return []
 
 
 def _asv_arguments(command_line: list[str]) -> list[str]:

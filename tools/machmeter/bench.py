@@ -18,12 +18,12 @@ import sys
 import tempfile
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
-from machmeter import asvrun, backends, cells, derived, evidence, models, preparation, progress
+from machmeter import asvrun, backends, cells, derived, evidence, models, offline, preparation, progress
 from machmeter.artifacts import Store
 from machmeter.backends.base import Backend
 from machmeter.cells import Cell
@@ -33,13 +33,28 @@ from machmeter.models import Model
 
 DEFAULT_BATCHES = (1, 8)
 LEAST_FREE_BYTES = 2_000_000_000  # the artifacts of one model, with room for a quantizer's scratch files
+STACK = "cpu"  # what `make setup` installs; other stacks have environments of their own
 LOG = Path(".asv/bench.log")
 RUN = "MACHMETER_RUN"  # the variable with the name of a run
 RECORDING = ("--record-samples", "--show-stderr")
 SUCCESS = (0, 2)  # asv's exit codes; 2: some benchmarks failed, and the evidence says why
+ANY = r"\w+"  # every benchmark of a cell, as a regular expression
 INTERRUPTED_SECONDS = 2.0  # for asv to end by itself when it is interrupted
 
 Say = Callable[[str], None]
+
+
+class Measured(Protocol):
+    """What the evidence has a record of: a cell, or a rung."""
+
+    @property
+    def batch(self) -> int:
+        """Return the images per call."""
+        ...
+
+    def key(self) -> str:
+        """Return the name of its record."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +63,7 @@ class Part:
 
     title: str
     patterns: tuple[str, ...]
-    cells: tuple[Cell, ...]
+    cells: Sequence[Measured]
 
 
 def select_models(names: Iterable[str]) -> list[Model]:
@@ -62,12 +77,19 @@ def select_models(names: Iterable[str]) -> list[Model]:
 
 
 def plan(
-    chosen: list[Model], names: list[str], batches: list[int], pattern: str | None, all_options: bool = False
+    chosen: list[Model],
+    names: list[str],
+    batches: list[int],
+    pattern: str | None,
+    *,
+    all_options: bool = False,
+    with_offline: bool = False,
 ) -> list[Part]:
     """Return the parts that measure `chosen` on the backends `names` (all where none is named).
 
     `pattern` is a regular expression over cell names. Option values that take long to prepare are measured
-    with `all_options` or a pattern. Raises NothingSelected where nothing is left.
+    with `all_options` or a pattern, offline throughput only `with_offline`. Raises NothingSelected where nothing
+    is left.
     """
     try:
         wanted = re.compile(pattern or "")
@@ -85,7 +107,8 @@ def plan(
                 and (all_options or pattern or not set(cell.options.values()) & set(backend.on_request))
             )
             if picked:
-                patterns = tuple(pattern_of(cell) for cell in picked)
+                methods = ANY if with_offline else rf"(?!{offline.BENCHMARK}\b)\w+"
+                patterns = tuple(pattern_of(cell, methods) for cell in picked)
                 parts.append(Part(title=f"{model.name} on {backend.name}", patterns=patterns, cells=picked))
     if not parts:
         raise NothingSelected(
@@ -100,18 +123,18 @@ def check_benchmarked(chosen: Iterable[Model]) -> None:
     """Raise UnknownName where a model has no benchmarks, BadSetting where its weights cannot be chosen."""
     for model in chosen:
         if not model.benchmarked:
-            raise UnknownName(f"{model.name} is only for tests: choose from {_benchmarked()}")
+            raise UnknownName(f"{model.name} is only for tests: choose from {benchmarked()}")
         model.weights()
 
 
 def _backends(names: list[str]) -> list[Backend]:
-    """Return the backends called `names`, all where none is named. Raises UnknownName."""
+    """Return the backends called `names`, those of the stack `cpu` where none is named. Raises UnknownName."""
     known = [backend for backend in map(backends.get, backends.names()) if backend.answers]
     for name in names:
         if name not in [backend.name for backend in known]:
             listed = ", ".join(backend.name for backend in known)
             raise UnknownName(f"unknown backend {name!r}: known backends are {listed}")
-    return [backend for backend in known if not names or backend.name in names]
+    return [backend for backend in known if (backend.name in names if names else backend.stack == STACK)]
 
 
 def fetch_weights(chosen: list[Model]) -> None:
@@ -121,11 +144,12 @@ def fetch_weights(chosen: list[Model]) -> None:
             in_child(functools.partial(preparation.weights, model, Store()))
 
 
-def _benchmarked() -> str:
+def benchmarked() -> str:
+    """Return the names of the models that are measured, for a message."""
     return ", ".join(model.name for model in models.MODELS if model.benchmarked)
 
 
-def pattern_of(cell: Cell, methods: str = r"\w+") -> str:
+def pattern_of(cell: Cell, methods: str = ANY) -> str:
     """Return the regular expression with which asv selects the `methods` of `cell` (all of them) and no others."""
     values = [*(repr(text) for text in (cell.precision, *cell.options.values())), str(cell.batch)]
     return rf"^{re.escape(cell.series)}\.{methods}\({re.escape(', '.join(values))}\)$"
@@ -155,13 +179,14 @@ def _probe(folder: Path, what: str, setting: str | None) -> None:
         raise from_os_error(error, folder, what, setting) from error
 
 
-def run(parts: list[Part], project: Path, say: Say, attributes: Iterable[str] = ()) -> None:
-    """Measure `parts`, one asv call each. Raises RunFailed where asv itself cannot run."""
+def run(parts: list[Part], project: Path, say: Say, attributes: Iterable[str] = (), *, control: bool = True) -> None:
+    """Measure `parts`, one asv call each, after the machine controls. Raises RunFailed where asv cannot run."""
     know_machine(project)
     total = sum(len(part.cells) for part in parts)
     with listening(say, total) as (listener, told), (project / LOG).open("w", encoding="utf-8") as output:
         environment = {**os.environ, **told}
-        _asv(["-b", r"^control\."], project, environment, output, attributes)
+        if control:
+            _asv(["-b", r"^control\."], project, environment, output, attributes)
         for part in parts:
             say(f"{part.title}: {len(part.cells)} cells")
             patterns = [argument for pattern in part.patterns for argument in ("-b", pattern)]
@@ -268,7 +293,7 @@ class Listener(threading.Thread):
         os.write(self._descriptor, b'{"stop": true}\n')
         self.join()
 
-    def tell_silent(self, part: Iterable[Cell], endings: dict[str, dict[str, Any]]) -> None:
+    def tell_silent(self, part: Iterable[Measured], endings: dict[str, dict[str, Any]]) -> None:
         """Say what became of the cells whose processes died without a word."""
         for cell in part:
             record = endings.get(cell.key())
@@ -279,17 +304,21 @@ class Listener(threading.Thread):
         cell, failed = event["cell"], event.get("status") != "ok"
         if cell.startswith("control."):
             return
-        if event["benchmark"] == "time_forward" or failed:
+        counted_by = ("time_forward", "track_throughput")
+        if event["benchmark"] in counted_by or (failed and event["benchmark"] != offline.BENCHMARK):
             self._done.add(cell)
         counted = f"[{len(self._done):>3}/{self._total}]"
         if failed:
             self._say(f"{counted} {cell}: {event.get('status')}: {event.get('reason')}")
+        elif "images_per_second" in event:
+            self._say(f"{counted} {cell}: {event['images_per_second']:.1f} images/s{_answers(event)}")
         elif "median_seconds" in event:
             seconds = event["median_seconds"]
             self._say(f"{counted} {cell}: {1e3 * seconds:.2f} ms, {event['batch'] / seconds:.1f} images/s")
         else:
-            agreement = event.get("track_top1_agreement")
-            answers = (
-                f", top-1 agreement {agreement:.3f}, {event['track_sqnr']:.1f} dB" if agreement is not None else ""
-            )
-            self._say(f"{counted} {cell}: loaded in {event.get('track_load_time', 0):.2f} s{answers}")
+            self._say(f"{counted} {cell}: loaded in {event.get('track_load_time', 0):.2f} s{_answers(event)}")
+
+
+def _answers(event: dict[str, Any]) -> str:
+    agreement = event.get("track_top1_agreement")
+    return "" if agreement is None else f", top-1 agreement {agreement:.3f}, {event['track_sqnr']:.1f} dB"

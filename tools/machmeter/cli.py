@@ -6,15 +6,30 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 from rich.console import Console
 
-from machmeter import asvrun, backends, bench, cells, derived, host, libraries, models, releases, stacks, sweep
+from machmeter import (
+    asvrun,
+    backends,
+    bench,
+    cells,
+    derived,
+    host,
+    ladder,
+    libraries,
+    models,
+    releases,
+    rungs,
+    stacks,
+    sweep,
+)
 from machmeter.errors import MachmeterError, NoResults
+from machmeter.results import ladder as ladder_results
 from machmeter.results import show as shown
-from machmeter.results import show_versions, table, versions
+from machmeter.results import show_ladder, show_versions, table, versions
 
 app = typer.Typer(
     help="Measure which deep-learning inference configuration is fastest on this machine, and still right.",
@@ -41,12 +56,22 @@ def bench_command(
     all_options: Annotated[
         bool, typer.Option("--all-options", help="Also what takes long to prepare: inductor ahead of time.")
     ] = False,
+    with_offline: Annotated[
+        bool, typer.Option("--offline", help="Also offline throughput: requests running side by side.")
+    ] = False,
     project: PROJECT = Path(),
 ) -> None:
     """Measure models on every CPU backend and precision, then show the table."""
     project = project.resolve()
     chosen = bench.select_models(model or ["ResNet50"])
-    parts = bench.plan(chosen, backend or [], list(batch or bench.DEFAULT_BATCHES), filter_, all_options)
+    parts = bench.plan(
+        chosen,
+        backend or [],
+        list(batch or bench.DEFAULT_BATCHES),
+        filter_,
+        all_options=all_options,
+        with_offline=with_offline,
+    )
     bench.check_folders(project)
     bench.fetch_weights(chosen)
     bench.run(parts, project, _say, attribute or [])
@@ -153,6 +178,45 @@ def _show_versions(names: list[str], chosen: list[str], machine: str | None, as_
 
 def _say(line: str) -> None:
     print(line, flush=True)
+
+
+@app.command("ladder")
+def ladder_command(
+    model: Annotated[str, typer.Argument(help="A model, such as ResNet50.")] = "ResNet50",
+    rung: Annotated[list[str] | None, typer.Option("--rung", help="Only these rungs. May be repeated.")] = None,
+    rungs_file: Annotated[
+        Path | None, typer.Option("--rungs", help="A file with rungs of your own (the form of rungs.toml).")
+    ] = None,
+    show_only: Annotated[bool, typer.Option("--show", help="Show what was measured; run nothing.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the ladder as JSON, with the same digits.")] = False,
+    project: PROJECT = Path(),
+) -> None:
+    """Run the tuning ladder of a model, each rung in processes of its own, and show what every step brought."""
+    project, chosen_model = project.resolve(), models.get(model)
+    if rungs_file:
+        os.environ[rungs.VARIABLE] = str(rungs_file.resolve())
+    chosen = ladder.choose(chosen_model, rung or [])
+    if not show_only:
+        bench.check_folders(project)
+        bench.fetch_weights([chosen_model])
+        ladder.run(chosen_model, chosen, project, lambda line: print(line, flush=True, file=_progress(as_json)))
+    _show_ladder(chosen_model.name, as_json, project)
+
+
+def _progress(as_json: bool) -> TextIO:
+    """Return where progress goes: not into JSON that somebody parses."""
+    return sys.stderr if as_json else sys.stdout
+
+
+def _show_ladder(model: str, as_json: bool, project: Path) -> None:
+    machine = asvrun.machine_name()
+    built = ladder_results.build(asvrun.results_folder(project), machine, model, rungs.load().values())
+    if all(row.status == "not run" for row in built.rows):
+        raise NoResults(f"no rung of {model} was measured on {machine} yet: run 'machmeter ladder {model}'")
+    if as_json:
+        print(json.dumps(built.as_json(), indent=2, allow_nan=False))
+        return
+    show_ladder.print_ladder(built, Console(width=max(Console().width, show_ladder.WIDTH)))
 
 
 @app.command("list")

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 # What an inference runtime can profit from; the evidence keeps only these of the hundred-odd CPU flags.
 _RELEVANT_FEATURES = (
@@ -71,20 +73,29 @@ def cpu() -> Cpu:
     return Cpu(
         model=" ".join(model.split()),
         features=tuple(name for name in _RELEVANT_FEATURES if name in flags),
-        physical_cores=_physical_cores(allowed),
+        physical_cores=max(1, len(physical_cores(allowed))),
         logical_cpus=len(allowed),
     )
 
 
-def _physical_cores(allowed: set[int]) -> int:
-    """Count distinct cores among the logical CPUs `allowed`: hyper-thread siblings count once."""
-    cores = set()
-    for number in allowed:
-        topology = f"sys/devices/system/cpu/cpu{number}/topology"
-        core = _read(f"{topology}/core_id")
-        package = _read(f"{topology}/physical_package_id")
-        cores.add((package, core) if core is not None else ("unknown", str(number)))
-    return max(1, len(cores))
+def _core(number: int) -> tuple[str, str]:
+    """Return the physical core of logical CPU `number`: its package and its number there."""
+    topology = f"sys/devices/system/cpu/cpu{number}/topology"
+    core = _read(f"{topology}/core_id")
+    return (_read(f"{topology}/physical_package_id") or "0", core) if core is not None else ("unknown", str(number))
+
+
+def physical_cores(cpus: set[int]) -> set[tuple[str, str]]:
+    """Return the distinct cores of the logical CPUs `cpus`: hyper-thread siblings count once."""
+    return {_core(number) for number in cpus}
+
+
+def one_cpu_per_core() -> list[int]:
+    """Return the first logical CPU of each physical core that this process may use."""
+    first: dict[tuple[str, str], int] = {}
+    for number in sorted(affinity()):
+        first.setdefault(_core(number), number)
+    return sorted(first.values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,18 +181,77 @@ def facts() -> dict[str, object]:
         "architecture": platform.machine(),
         "governor": _read(f"{cpufreq}/scaling_governor"),
         "turbo_disabled": _read("sys/devices/system/cpu/intel_pstate/no_turbo"),
-        "transparent_huge_pages": _read("sys/kernel/mm/transparent_hugepage/enabled"),
+        "transparent_huge_pages": transparent_huge_pages(),
         "virtualized": " hypervisor " in f" {_read('proc/cpuinfo') or ''} ".replace("\n", " "),
     }
 
 
-def allocator() -> str:
-    """Return which memory allocator is mapped into this process: the C library's unless one was preloaded."""
+def transparent_huge_pages() -> str | None:
+    """Return when the kernel gives huge pages, such as "always [madvise] never", or None where it does not tell."""
+    return _read("sys/kernel/mm/transparent_hugepage/enabled")
+
+
+_ALLOCATORS = ("tcmalloc", "jemalloc", "mimalloc")
+
+
+def _mapped_library(*names: str) -> str | None:
+    """Return the path of the first library mapped into this process whose name starts with one of `names`."""
     try:
         mapped = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return "unknown"
-    return next((name for name in ("tcmalloc", "jemalloc", "mimalloc") if f"/lib{name}" in mapped), "system")
+        return None
+    paths = (fields[5] for line in mapped.splitlines() if len(fields := line.split(maxsplit=5)) == 6)
+    return next((path for path in paths if Path(path).name.startswith(tuple(f"lib{name}" for name in names))), None)
+
+
+def allocator_library() -> str | None:
+    """Return the path of the memory allocator that was preloaded into this process, or None."""
+    return _mapped_library(*_ALLOCATORS)
+
+
+def allocator() -> str:
+    """Return which memory allocator is mapped into this process: the C library's unless one was preloaded."""
+    library = allocator_library()
+    return next((name for name in _ALLOCATORS if library and f"/lib{name}" in library), "system")
+
+
+def openmp_library() -> str | None:
+    """Return the path of the OpenMP runtime mapped into this process, or None."""
+    return _mapped_library("iomp5", "gomp", "omp")
+
+
+def huge_page_bytes() -> int | None:
+    """Return how much of this process's memory lies in anonymous huge pages, or None where it is not told."""
+    try:
+        lines = Path("/proc/self/smaps_rollup").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("AnonHugePages:")), None)
+
+
+def memory_binding() -> dict[str, Any]:
+    """Return whether this process's memory is bound to NUMA nodes, and why not where it is not."""
+    try:
+        policies = Path("/proc/self/numa_maps").read_text(encoding="utf-8").split("\n", 1)[0].split()[1:2]
+    except OSError:
+        policies = []
+    policy = policies[0] if policies else None
+    if policy and policy.startswith("bind"):
+        return {"bound": True, "policy": policy}
+    if policy is None:
+        return {"bound": False, "policy": None, "why": "the kernel has no NUMA support"}
+    why = (
+        "nothing asked for it" if shutil.which("numactl") else "numactl is not installed (Debian: apt install numactl)"
+    )
+    return {"bound": False, "policy": policy, "why": why}
+
+
+def command_line(pid: int) -> list[str]:
+    """Return the command line of process `pid`, nothing where there is none to read."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+    except OSError:
+        return []
 
 
 def peak_resident_bytes() -> int | None:

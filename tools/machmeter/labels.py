@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+# Stands where the runtime is left to choose. It claims nothing, so that what ran is read back and shown.
+DEFAULT = "default"
+
 # A precision below fp32 that turns up under the label "fp32" makes the label a lie.
 _LOWER = ("bf16", "fp16", "int8")
 
@@ -26,3 +29,13 @@ def falsehood(precision: str, compute: Mapping[str, int]) -> str | None:
     elif not compute.get("int8"):
         return f"labelled {precision}, but nothing was quantized: the runtime executed {described} operations"
     return None
+
+
+def dominant(compute: Mapping[str, int]) -> str:
+    """Return the precision that a runtime chose: that of most of the multiplying operations in `compute`.
+
+    int8 counts as chosen wherever it occurs, as in `falsehood`. Returns fp32 where nothing was counted.
+    """
+    if compute.get("int8"):
+        return "int8"
+    return max(compute, key=lambda kind: compute[kind], default="fp32")

@@ -31,6 +31,8 @@ METRICS: tuple[Metric, ...] = (
     Metric(benchmark="track_artifact_size", title="artifact size", unit="bytes", better="lower"),
     Metric(benchmark="track_top1_agreement", title="top-1 agreement with fp32", unit="fraction", better="higher"),
     Metric(benchmark="track_sqnr", title="signal to quantization noise", unit="dB", better="higher"),
+    Metric(benchmark="track_throughput", title="throughput", unit="images/s", better="higher"),
+    Metric(benchmark="track_throughput_offline", title="offline throughput", unit="images/s", better="higher"),
     Metric(benchmark="time_matrix_product", title="fixed NumPy matrix product", unit="seconds", better="lower"),
 )
 

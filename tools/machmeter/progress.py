@@ -15,6 +15,7 @@ PIPE = "MACHMETER_PROGRESS"
 _TOLD = (
     "status",
     "reason",
+    "images_per_second",
     "median_seconds",
     "samples",
     "track_top1_agreement",

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from machmeter import backends, measure, metrics, models
+from machmeter import backends, measure, metrics, models, offline
 from machmeter.backends.base import Backend
 from machmeter.cells import parameters
 from machmeter.models import Model
@@ -29,6 +29,10 @@ def _prepare_forward(*_: object) -> None:
 
 def _prepare_timing(*_: object) -> None:
     measure.current().prepare_timing()
+
+
+def _prepare_offline(*_: object) -> None:
+    measure.current().prepare_offline()
 
 
 def _measures(setup: Callable[..., None]) -> Callable[[Any], Any]:
@@ -110,6 +114,11 @@ class Inference(Timing):
     def track_sqnr(self, *_: object) -> float:
         """Return the signal to quantization noise ratio against the fp32 eager model, in dB."""
         return float(self._fact("track_sqnr"))
+
+    @_measures(_prepare_offline)
+    def track_throughput_offline(self, *_: object) -> dict[str, Any]:
+        """Return the most images per second that the machine gives, requests running side by side."""
+        return {"samples": self._fact(offline.BENCHMARK), "number": 1}
 
     def _fact(self, name: str) -> Any:
         facts = measure.current().facts

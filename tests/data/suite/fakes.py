@@ -140,7 +140,7 @@ def record_inputs(calls, batch):
         notes.write(f"{batch.ctypes.data} {batch.ctypes.data % 64} {float(batch.sum()):.6f} {batch.shape[0]}\n")
 
 
-FAKES = (
+BACKENDS = FAKES = (
     Fake("sleeper", sleep_10_ms),
     Fake("slowstart", slow_start),
     Fake("recompiles", sleep_10_ms, compiled=lambda calls: calls),

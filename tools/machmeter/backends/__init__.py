@@ -18,7 +18,17 @@ def names() -> list[str]:
 
 
 def get(name: str) -> Backend:
-    """Return the backend called `name`. Raises UnknownName with the known names."""
+    """Return the backend called `name`, or one of another package as `module:name`.
+
+    Such a module holds its backends in a sequence `BACKENDS`. Raises UnknownName with the known names.
+    """
+    module, _, inside = name.rpartition(":")
+    if module:
+        try:
+            found: Backend = next(item for item in importlib.import_module(module).BACKENDS if item.name == inside)
+        except (ImportError, AttributeError, StopIteration):
+            raise UnknownName(f"no backend {inside!r} in {module}: it must be an element of its BACKENDS") from None
+        return found
     if name not in names():
         raise UnknownName(f"unknown backend {name!r}: known backends are {', '.join(names())}")
     backend: Backend = importlib.import_module(f"{__name__}.{name}").BACKEND

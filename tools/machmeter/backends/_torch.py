@@ -60,9 +60,7 @@ class TorchSession:
     def effective(self) -> dict[str, Any]:
         """Run one batch while oneDNN tells which kernels it executes, and count them by data type."""
         torch = self._torch
-        verbose = torch.backends.mkldnn.verbose
-        with _captured_stdout() as lines, verbose(verbose_on := torch.backends.mkldnn.VERBOSE_ON):
-            assert verbose_on
+        with _captured_stdout() as lines, self._verbose():
             self(self._example)
         return {
             **parse_onednn(lines),
@@ -72,6 +70,12 @@ class TorchSession:
             "float32_matmul_precision": torch.get_float32_matmul_precision(),
             **self._details,
         }
+
+    def _verbose(self) -> contextlib.AbstractContextManager[Any]:
+        """Return a context in which the oneDNN that computes says what it executes."""
+        mkldnn = self._torch.backends.mkldnn
+        context: contextlib.AbstractContextManager[Any] = mkldnn.verbose(mkldnn.VERBOSE_ON)
+        return context
 
     def compilations(self) -> int:
         """Return how many graphs dynamo has compiled in this process."""
@@ -135,15 +139,16 @@ def cold_compiler(cache: Path | None = None) -> Iterator[None]:
                 os.environ[_CACHE_VARIABLE] = before
 
 
-def warm_compiler(cache: Path) -> None:
-    """Give this process a private copy of the compile cache `cache`, and no other.
+def warm_compiler(cache: Path | None) -> None:
+    """Give this process a private copy of the compile cache `cache`, or an empty one, and no other.
 
     What other programs of this user compiled must not make a first call faster. What this process compiles
     must not change the artifact.
     """
     private = Path(tempfile.mkdtemp(prefix="machmeter-inductor-"))
     atexit.register(shutil.rmtree, private, ignore_errors=True)
-    shutil.copytree(cache, private, dirs_exist_ok=True)
+    if cache is not None:
+        shutil.copytree(cache, private, dirs_exist_ok=True)
     os.environ[_CACHE_VARIABLE] = str(private)
 
 

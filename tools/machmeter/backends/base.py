@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from machmeter import host
 from machmeter.artifacts import Artifact, Store
 from machmeter.models import Model
+from machmeter.throughput import Interval
 
 Options = Mapping[str, str]
 
@@ -41,12 +42,29 @@ class Session(Protocol):
         ...
 
 
+class ParallelSession(Session, Protocol):
+    """A session that can keep several requests in flight. A plain call runs one and waits for it."""
+
+    def stream(self, batches: Sequence[NDArray[np.float32]], end: int, least: int) -> list[Interval]:
+        """Run `batches` in turn until `end`, a time of `time.perf_counter_ns`, and at least `least` of them.
+
+        Return begin and end of each, when all are complete.
+        """
+        ...
+
+
 class Backend(Protocol):
-    """A runtime with a way to prepare and run a model on one device."""
+    """A runtime with a way to prepare and run a model on one device.
+
+    A backend whose runtime has a throughput mode of its own also has `load_parallel`, which takes what
+    `load` takes and returns a ParallelSession; of the others, instances are run. One whose runtime can choose
+    the precision says so by `chooses_precision = True` and then loads the precision "default" as well.
+    """
 
     name: str
     device: str
     version: int  # bump when the recipe changes the workload's meaning
+    stack: str  # the stack whose environments it lives in
     packages: tuple[str, ...]  # import names without which it cannot run a prepared artifact
     precisions: tuple[str, ...]
     options: Mapping[str, tuple[str, ...]]

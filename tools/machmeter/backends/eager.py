@@ -14,6 +14,7 @@ class Eager:
     name = "eager"
     device = "cpu"
     version = 1
+    stack = "cpu"
     packages = ("torch",)
     precisions = ("fp32", "bf16")
     options = {"layout": ("contiguous", "channels_last")}  # noqa: RUF012 - read-only by contract

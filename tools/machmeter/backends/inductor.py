@@ -24,6 +24,7 @@ class Inductor:
     name = "inductor"
     device = "cpu"
     version = 1
+    stack = "cpu"
     packages = ("torch",)
     precisions = ("fp32", "bf16")
     options = {"mode": ("compile", "aot")}  # noqa: RUF012 - read-only by contract

@@ -40,6 +40,7 @@ class Null:
     name = "null"
     device = "control"
     version = 1
+    stack = "minimal"
     packages: tuple[str, ...] = ()
     precisions = ("fp32",)
     options: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - read-only by contract

@@ -6,8 +6,10 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from machmeter import host, preparation
 from machmeter.artifacts import Artifact, Recipe, Store
 from machmeter.errors import CellFailed
 from machmeter.models import Model
+from machmeter.throughput import Interval
 
 PROVIDER = "CPUExecutionProvider"
 CALIBRATION_BATCH = 1
@@ -131,12 +134,40 @@ class OrtSession:
         return 0
 
 
+class OrtParallelSession(OrtSession):
+    """Sessions side by side, one for each thread, each running on the thread that calls it."""
+
+    def __init__(self, path: Path, threads: int, example: NDArray[np.float32], details: Mapping[str, Any]) -> None:
+        super().__init__(path, 1, example, details)
+        self._sessions = [self, *(OrtSession(path, 1, example, details) for _ in range(threads - 1))]
+
+    def effective(self) -> dict[str, Any]:
+        """Profile one session; the threads are those of all together."""
+        found = super().effective()
+        return {**found, "threads": found["threads"] * len(self._sessions), "sessions": len(self._sessions)}
+
+    def stream(self, batches: Sequence[NDArray[np.float32]], end: int, least: int) -> list[Interval]:
+        """Let every session run one batch after the other, each in a thread of its own."""
+        each = -(-least // len(self._sessions))
+
+        def work(number: int) -> list[Interval]:
+            session, intervals = self._sessions[number], list[Interval]()
+            while (begin := time.perf_counter_ns()) < end or len(intervals) < each:
+                session(batches[(number + len(intervals)) % len(batches)])
+                intervals.append((begin, time.perf_counter_ns()))
+            return intervals
+
+        with ThreadPoolExecutor(len(self._sessions)) as pool:
+            return [call for calls in pool.map(work, range(len(self._sessions))) for call in calls]
+
+
 class OnnxRuntime:
     """The model's one ONNX export, as it is or quantized by ONNX Runtime's own tools."""
 
     name = "onnxruntime"
     device = "cpu"
     version = 1
+    stack = "cpu"
     packages = ("onnxruntime",)
     precisions = ("fp32", "int8", "int8-dynamic")
     options: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - read-only by contract
@@ -184,6 +215,13 @@ class OnnxRuntime:
         """Make a session with `threads` intra-op threads and all graph optimisations."""
         example = np.zeros((batch, *model.input_shape), np.float32)
         return OrtSession(artifact.path("model.onnx"), threads, example, artifact.details)
+
+    def load_parallel(
+        self, model: Model, artifact: Artifact, precision: str, *, batch: int, threads: int, **options: str
+    ) -> OrtParallelSession:
+        """Make as many sessions as there are threads."""
+        example = np.zeros((batch, *model.input_shape), np.float32)
+        return OrtParallelSession(artifact.path("model.onnx"), threads, example, artifact.details)
 
 
 def static_operators(model: Model) -> list[str] | None:

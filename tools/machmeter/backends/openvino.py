@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from numpy.typing import NDArray
 
 from machmeter import preparation
 from machmeter.artifacts import Artifact, Recipe, Store
+from machmeter.labels import DEFAULT
 from machmeter.models import Model
+from machmeter.throughput import Interval
 
 IR = "model.xml"
 
@@ -66,14 +69,43 @@ class OpenVinoSession:
         return 0
 
 
+class OpenVinoParallelSession(OpenVinoSession):
+    """A compiled model with as many requests as the runtime calls optimal."""
+
+    def __init__(self, compiled: Any, details: Mapping[str, Any]) -> None:
+        import openvino
+
+        super().__init__(compiled, details)
+        self._queue = openvino.AsyncInferQueue(compiled)
+
+    def effective(self) -> dict[str, Any]:
+        """Add the number of requests in flight."""
+        return {**super().effective(), "requests": len(self._queue)}
+
+    def stream(self, batches: Sequence[NDArray[np.float32]], end: int, least: int) -> list[Interval]:
+        """Keep every request busy."""
+        intervals: list[Interval] = []
+        self._queue.set_callback(lambda request, begin: intervals.append((begin, time.perf_counter_ns())))
+        number = 0
+        while time.perf_counter_ns() < end or number < least:
+            self._queue.get_idle_request_id()  # waits for one, so that the begin is that of the work
+            begin = time.perf_counter_ns()
+            self._queue.start_async(batches[number % len(batches)], begin, share_inputs=True)
+            number += 1
+        self._queue.wait_all()
+        return intervals
+
+
 class OpenVino:
     """The model's one ONNX export as OpenVINO IR, in the precision the runtime is told to use."""
 
     name = "openvino"
     device = "cpu"
     version = 1
+    stack = "cpu"
     packages = ("openvino",)
     precisions = ("fp32", "bf16", "int8")
+    chooses_precision = True
     options: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - read-only by contract
     on_request: tuple[str, ...] = ()
     answers = True
@@ -113,23 +145,33 @@ class OpenVino:
     def load(
         self, model: Model, artifact: Artifact, precision: str, *, batch: int, threads: int, **options: str
     ) -> OpenVinoSession:
-        """Compile for latency with a fixed batch.
+        """Compile for latency with a fixed batch."""
+        compiled = _compiled(model, artifact, precision, batch, threads, "LATENCY")
+        return OpenVinoSession(compiled, artifact.details)
 
-        The precision is always told: left alone, the CPU plugin computes "fp32" in bf16 where the CPU can.
-        For int8 it is left alone, so that what is not quantized runs as a user of the IR would see it.
-        """
-        import openvino
+    def load_parallel(
+        self, model: Model, artifact: Artifact, precision: str, *, batch: int, threads: int, **options: str
+    ) -> OpenVinoParallelSession:
+        """Compile for throughput: the runtime splits its threads into streams and says how many requests it likes."""
+        compiled = _compiled(model, artifact, precision, batch, threads, "THROUGHPUT")
+        return OpenVinoParallelSession(compiled, artifact.details)
 
-        core = openvino.Core()
-        network = core.read_model(artifact.path(IR))
-        network.reshape([batch, *model.input_shape])
-        settings: dict[str, Any] = {
-            "PERFORMANCE_HINT": "LATENCY",
-            "INFERENCE_NUM_THREADS": threads,
-        }
-        if precision != "int8":
-            settings["INFERENCE_PRECISION_HINT"] = {"fp32": "f32", "bf16": "bf16"}[precision]
-        return OpenVinoSession(core.compile_model(network, "CPU", settings), artifact.details)
+
+def _compiled(model: Model, artifact: Artifact, precision: str, batch: int, threads: int, hint: str) -> Any:
+    """Compile the IR for batches of `batch`.
+
+    The precision is told: left alone, the CPU plugin computes "fp32" in bf16 where the CPU can. For int8 it is
+    left alone, so that what is not quantized runs as a user of the IR would see it, and for "default" too.
+    """
+    import openvino
+
+    core = openvino.Core()
+    network = core.read_model(artifact.path(IR))
+    network.reshape([batch, *model.input_shape])
+    settings: dict[str, Any] = {"PERFORMANCE_HINT": hint, "INFERENCE_NUM_THREADS": threads}
+    if precision not in ("int8", DEFAULT):
+        settings["INFERENCE_PRECISION_HINT"] = {"fp32": "f32", "bf16": "bf16"}[precision]
+    return core.compile_model(network, "CPU", settings)
 
 
 def quantization_settings(model: Model) -> dict[str, str]:

@@ -20,6 +20,7 @@ class TorchAO:
     name = "torchao"
     device = "cpu"
     version = 1
+    stack = "cpu"
     packages = ("torch", "torchao")
     precisions = ("int8",)
     options: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - read-only by contract

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from machmeter import asvrun, cells, evidence, metrics, models
+from machmeter import asvrun, cells, evidence, metrics, models, offline
 from machmeter.cells import Cell
 from machmeter.results.store import ResultFile, Value, read_all
 
@@ -40,6 +40,7 @@ class Row:
     p50_ms: float | None = None
     p95_ms: float | None = None
     images_per_second: float | None = None
+    offline_images_per_second: float | None = None  # requests side by side; never derived from the latency
     times_eager: float | None = None  # throughput over that of the fp32 eager baseline at the same batch
     times_own_fp32: float | None = None  # over the same backend, options and batch in fp32
     no_gain: bool = False  # a lower precision that is not faster than the same backend's fp32
@@ -298,6 +299,7 @@ def _facts(item: _Found) -> dict[str, Any]:
     return {
         "top1_agreement": _rounded(number("track_top1_agreement"), 3),
         "sqnr_db": _rounded(number("track_sqnr"), 1),
+        "offline_images_per_second": _rounded(speed := number(offline.BENCHMARK), throughput_digits(speed or 0.0)),
         "peak_memory_mb": _rounded(memory / 1e6 if memory else None, 0),
         "prepare_s": _rounded(number("track_prepare_time"), 1),
         "load_s": _rounded(number("track_load_time"), 2),

@@ -1,0 +1,3 @@
+from machmeter.tuning import ladder_classes
+
+globals().update(ladder_classes(__name__))

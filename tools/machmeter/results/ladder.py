@@ -1,0 +1,185 @@
+"""The tuning ladder of one model on one machine: every rung with its newest number, or the reason it has none.
+
+asv's files hold the same samples; what a ladder shows beside them (fidelity, precision, memory, proof of how
+the processes were started) is in the evidence, so that is what is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from machmeter import asvrun, evidence, metrics, tuning
+from machmeter.results.table import Status, throughput_digits
+from machmeter.rungs import Rung
+
+
+@dataclass(frozen=True, kw_only=True)
+class LadderRow:
+    """One rung. Numbers are rounded to what is shown."""
+
+    rung: str
+    title: str
+    on: str | None
+    status: Status
+    reason: str = ""
+    batch: int | None = None
+    backend: str = ""
+    precision: str = ""  # what really ran, where the runtime chose
+    images_per_second: float | None = None
+    times_below: float | None = None  # over the rung it stands on
+    times_first: float | None = None  # over the first rung of the ladder, whatever its batch
+    p50_ms: float | None = None
+    p95_ms: float | None = None
+    top1_agreement: float | None = None
+    sqnr_db: float | None = None
+    peak_memory_mb: float | None = None  # of all instances together
+    instances: int = 1
+    launch: Mapping[str, Any] | None = None
+    huge_pages_mb: float | None = None
+    memory_bound: bool | None = None
+    torch: str | None = None  # the installed version, as stacks differ in it
+    commit: str = ""
+    environment: str = ""
+
+    @property
+    def slower(self) -> bool:
+        """Return whether it is slower than the rung it stands on: steps interfere."""
+        return self.times_below is not None and self.times_below < 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LadderTable:
+    """The rungs of one model on one machine, in their order."""
+
+    machine: str
+    model: str
+    host: Mapping[str, Any]
+    rows: tuple[LadderRow, ...]
+    notes: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the ladder as plain data."""
+        return {
+            "machine": self.machine,
+            "model": self.model,
+            "host": dict(self.host),
+            "rows": [{**asdict(row), "slower": row.slower} for row in self.rows],
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    """The record of one rung, and the run it is from."""
+
+    record: Mapping[str, Any]
+    run: Mapping[str, Any]
+    commit: str
+    environment: str
+
+    @property
+    def claim(self) -> tuple[bool, float]:
+        """Return what decides between records: what could not run elsewhere hides nothing that was measured."""
+        return self.record["status"] in ("ok", "failed"), self.record.get("started_at", 0.0)
+
+
+def build(results: Path, machine: str, model: str, rungs: Iterable[Rung]) -> LadderTable:
+    """Return the ladder of `model` on `machine`: the rows of `rungs`, in their order, measured or not."""
+    found, notes = _newest(asvrun.evidence_folder(results) / machine, model)
+    listed = list(rungs)
+    speeds = {
+        name: speed for name, item in found.items() if (speed := item.record.get("images_per_second")) and _ok(item)
+    }
+    rows = tuple(_row(rung, found.get(rung.name), speeds, listed[0].name) for rung in listed)
+    newest = max((item.run for item in found.values()), key=lambda run: str(run.get("started", "")), default={})
+    if len({item.run["host"]["cpu"]["model"] for item in found.values() if _ok(item)}) > 1:
+        notes.append("the rungs were measured on different CPU models: their ratios mean nothing")
+    if len({item.run["host"]["thread_budget"] for item in found.values() if _ok(item)}) > 1:
+        notes.append("the rungs were measured with different numbers of threads")
+    return LadderTable(machine=machine, model=model, host=newest.get("host", {}), rows=rows, notes=tuple(notes))
+
+
+def _ok(item: _Found) -> bool:
+    return bool(item.record["status"] == "ok")
+
+
+def _newest(folder: Path, model: str) -> tuple[dict[str, _Found], list[str]]:
+    """Return the record that decides for each rung of `model`, by the rung's name, and what was left out."""
+    found: dict[str, _Found] = {}
+    notes: list[str] = []
+    prefix = tuning.key(model, "")[:-1]
+    for path in sorted(folder.glob("*.json")):
+        content = evidence.read(path)
+        if content is None:
+            notes.append(f"left out: {path} is unreadable")
+            continue
+        for run in content["runs"].values():
+            for key, processes in run["cells"].items():
+                if not key.startswith(prefix):
+                    continue
+                name = key.removeprefix(prefix).removesuffix(")")
+                for record in processes.values():
+                    item = _Found(record=record, run=run, commit=content["commit"], environment=content["environment"])
+                    if record["status"] != "interrupted" and (name not in found or item.claim > found[name].claim):
+                        found[name] = item
+    return found, notes
+
+
+def _row(rung: Rung, item: _Found | None, speeds: Mapping[str, float], first: str) -> LadderRow:
+    if item is None:
+        return LadderRow(rung=rung.name, title=rung.title, on=rung.on, status="not run", reason="not measured yet")
+    record = item.record
+    settings = record.get("settings", {})
+    named = {
+        "rung": rung.name,
+        "title": rung.title,
+        "on": rung.on,
+        "status": record["status"],
+        "reason": record.get("reason", ""),
+        "batch": settings.get("batch"),
+        "backend": settings.get("backend", ""),
+        "commit": item.commit[:8],
+        "environment": item.environment,
+    }
+    if record["status"] != "ok":
+        return LadderRow(**named)
+    speed, instances = speeds[rung.name], record["instances"]
+    facts = record.get("facts", {})
+    seconds = sorted(record.get("call_seconds", ()))
+    tail = metrics.percentile(seconds, 0.95)
+    huge = [worker["proof"]["huge_page_bytes"] for worker in instances]
+    return LadderRow(
+        **named,
+        precision=instances[0].get("precision", settings.get("precision", "")),
+        images_per_second=round(speed, throughput_digits(speed)),
+        times_below=_ratio(speed, speeds.get(rung.on or "")),
+        times_first=_ratio(speed, speeds.get(first)),
+        p50_ms=round(1e3 * record["median_seconds"], 2),
+        p95_ms=None if tail is None else round(1e3 * tail, 2),
+        top1_agreement=_rounded(facts.get("track_top1_agreement"), 3),
+        sqnr_db=_rounded(facts.get("track_sqnr"), 1),
+        peak_memory_mb=_megabytes(record.get("instances_peak_resident_bytes")),
+        instances=len(instances),
+        launch={name: value for name, value in settings.items() if name in _LAUNCH_NAMES},
+        huge_pages_mb=_megabytes(sum(huge)) if None not in huge else None,
+        memory_bound=all(worker["proof"]["memory_binding"]["bound"] for worker in instances),
+        torch=item.run.get("versions", {}).get("torch"),
+    )
+
+
+_LAUNCH_NAMES = ("allocator", "huge_pages", "launcher", "instances")
+
+
+def _ratio(speed: float, base: float | None) -> float | None:
+    return round(speed / base, 2) if base else None
+
+
+def _rounded(number: float | None, digits: int) -> float | None:
+    return None if number is None else round(number, digits)
+
+
+def _megabytes(count: float | None) -> float | None:
+    return None if count is None else round(count / 1e6)
