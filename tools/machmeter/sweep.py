@@ -38,11 +38,11 @@ INSTALL_SECONDS = 3600.0
 Say = Callable[[str], None]
 
 
-class _EachVersionCompiles(Exception):
+class EachVersionCompiles(Exception):
     """An artifact was asked for that is compiled for this CPU by the version that runs it."""
 
 
-class _Preparing(Store):
+class Preparing(Store):
     """A store that notes what it was asked for, and keeps to what was listed before."""
 
     def __init__(self, known: Listing) -> None:
@@ -52,8 +52,9 @@ class _Preparing(Store):
         self.used: list[Artifact] = []
 
     def obtain(self, recipe: Recipe, build: Callable[[Path], Mapping[str, Any] | None]) -> Artifact:
+        """Return the listed artifact, or obtain it. Raises EachVersionCompiles."""
         if recipe.cpu_dependent:
-            raise _EachVersionCompiles
+            raise EachVersionCompiles
         entry = self._known.find(recipe.kind, recipe.identity)
         artifact = (self.open_listed(entry) if entry else None) or super().obtain(recipe, build)
         self.used.append(artifact)
@@ -107,9 +108,9 @@ def prepare(library: Library, chosen: Iterable[Cell], project: Path, say: Say, *
 
 
 def _prepare(cell: Cell, known: Listing) -> tuple[str | None, list[Artifact]]:
-    model, backend, store = models.get(cell.model), backends.get(cell.backend), _Preparing(known)
+    model, backend, store = models.get(cell.model), backends.get(cell.backend), Preparing(known)
     digest = None
-    with contextlib.suppress(_EachVersionCompiles):
+    with contextlib.suppress(EachVersionCompiles):
         digest = backend.prepare(model, cell.precision, store, batch=cell.batch, **cell.options).digest
     preparation.reference(model, store)
     return digest, store.used
