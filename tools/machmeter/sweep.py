@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import json
 import os
 import shlex
@@ -23,7 +24,7 @@ from machmeter import asvrun, backends, bench, derived, evidence, listing, model
 from machmeter.artifacts import Artifact, Recipe, Store
 from machmeter.asvrun import AsvRun
 from machmeter.cells import Cell
-from machmeter.errors import DiskFull, MachmeterError, NothingSelected, RunFailed
+from machmeter.errors import BadSetting, DiskFull, MachmeterError, NothingSelected, RunFailed
 from machmeter.evidence import Recorder
 from machmeter.isolation import in_child
 from machmeter.libraries import Library
@@ -79,8 +80,11 @@ def prepare(library: Library, chosen: Iterable[Cell], project: Path, say: Say, *
     A sweep that goes on at the same commit keeps to the artifacts it began with, unless it shall begin `again`.
     Raises NothingSelected where no cell can be had on this machine, RunFailed where a step fails.
     """
-    path = (project / f".asv/sweep/{library.name}-{asvrun.commit_hash(project)[:8]}.json").resolve()
-    known = Listing(path=path) if again or not path.is_file() else listing.read(path)
+    known = Listing(path=(project / f".asv/sweep/{library.name}-{asvrun.commit_hash(project)[:8]}.json").resolve())
+    if not again and known.path.is_file():
+        with contextlib.suppress(BadSetting):  # a list that is damaged is begun anew
+            known = listing.read(known.path)
+    say(f"preparing the artifacts of {library.name} in this environment, once for all versions")
     possible: list[Cell] = []
     digests: dict[str, str | None] = {}
     used: list[Artifact] = []
@@ -165,6 +169,7 @@ class _Version:
             variables = {
                 **os.environ,
                 **told,
+                "MACHMETER_STORE": str(Store().root.resolve()),  # asv works in another folder
                 listing.VARIABLE: str(self._prepared.listing.path),
                 swept.VARIABLE: json.dumps(self._told),
                 "PIP_ONLY_BINARY": self._library.name,  # a version without a wheel is not compiled from source
@@ -189,6 +194,19 @@ class _Version:
         if silent := [cell.key() for cell in remaining if cell.key() not in started]:
             Recorder(run).never_started(silent, reason, self._told)
 
+    def _check_space(self) -> None:
+        """Raise DiskFull where the environment has no room; one that exists needs none."""
+        configuration = asvrun.read_configuration(self._project / asvrun.CONFIGURATION)
+        folder = self._project / str(configuration.get("env_dir", "env"))
+        if (folder / hashlib.md5(self._environment.encode()).hexdigest()).is_dir():  # asv's own rule
+            return
+        free, needed = shutil.disk_usage(self._project).free, self._library.environment_bytes
+        if free < needed:
+            raise DiskFull(
+                f"only {free / 1e9:.1f} GB are free under {self._project} and an environment with {self._library.name} "
+                f"needs {needed / 1e9:.1f} GB: free some space; environments of earlier sweeps are in {folder}"
+            )
+
     def _write_configuration(self) -> Path:
         """Write asv's configuration of the version. asv's results then name the version among the requirements.
 
@@ -196,12 +214,7 @@ class _Version:
         that a later one could replace what an earlier one chose.
         """
         needed = self._library.requirements(self._project, self._release.version)
-        free = shutil.disk_usage(self._project).free
-        if free < self._library.environment_bytes:
-            raise DiskFull(
-                f"only {free / 1e9:.1f} GB are free under {self._project} and an environment with {self._library.name} "
-                f"needs {self._library.environment_bytes / 1e9:.1f} GB: free some space"
-            )
+        self._check_space()
         return derived.write(
             self._project,
             f"{self._library.name}-{self._release.version}",
