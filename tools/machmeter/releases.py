@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from machmeter import asvrun, evidence
 from machmeter.errors import VersionUnknown
@@ -88,13 +88,30 @@ def _fits(file: Any, supported: frozenset[Tag], python: str) -> bool:
     return bool(tags & supported) and allowed.contains(python)
 
 
-def in_order(releases: Iterable[Release]) -> tuple[Release, ...]:
-    """Return `releases` by the day of release, by version where a day is unknown."""
+class Dated(Protocol):
+    """Anything of one version, with the day of its release."""
+
+    @property
+    def version(self) -> str:
+        """Return the version, as the index writes it."""
+        ...
+
+    @property
+    def released(self) -> str | None:
+        """Return the day, or None where it is unknown."""
+        ...
+
+
+AnyDated = TypeVar("AnyDated", bound=Dated)
+
+
+def in_order(items: Iterable[AnyDated]) -> tuple[AnyDated, ...]:
+    """Return `items` by the day of release, by version where a day is unknown."""
     from packaging.version import Version
 
-    listed = sorted(releases, key=lambda release: Version(release.version))
-    if all(release.released for release in listed):
-        listed.sort(key=lambda release: release.released or "")
+    listed = sorted(items, key=lambda item: Version(item.version))
+    if all(item.released for item in listed):
+        listed.sort(key=lambda item: item.released or "")
     return tuple(listed)
 
 

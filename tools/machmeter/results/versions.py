@@ -13,6 +13,7 @@ from typing import Any
 
 from machmeter import asvrun, cells, evidence, metrics, models, swept
 from machmeter.cells import Cell
+from machmeter.releases import in_order
 from machmeter.results.table import Status, throughput_digits
 
 # Artifacts that every version compiles for itself.
@@ -180,16 +181,6 @@ def build(results: Path, machine: str, libraries: Iterable[str] = (), wanted: It
 def _decisive(tried: list[_Attempt]) -> _Attempt:
     """Return the newest attempt that says something of the version."""
     return max(tried, key=lambda attempt: (attempt.telling, attempt.when))
-
-
-def in_order(attempts: list[_Attempt]) -> list[_Attempt]:
-    """Return `attempts` by the day of release, by version where a day is unknown."""
-    from packaging.version import Version
-
-    ordered = sorted(attempts, key=lambda attempt: Version(attempt.version))
-    if all(attempt.released for attempt in ordered):
-        ordered.sort(key=lambda attempt: attempt.released or "")
-    return ordered
 
 
 def _series(library: str, key: str, attempts: list[_Attempt]) -> Series:
