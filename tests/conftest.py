@@ -68,14 +68,21 @@ class Project:
         return self.command(sys.executable, "-c", program, *arguments)
 
 
-def make_project(folder: Path, home: Path, modules: dict[str, dict[str, object]]) -> Project:
-    """Make a project whose suite has the fake backends `modules`, each with its batches, repeat and timeout."""
+def make_project(
+    folder: Path, home: Path, modules: dict[str, dict[str, object]], others: dict[str, str] | None = None
+) -> Project:
+    """Make a project whose suite has the fake backends `modules`, each with its batches, repeat and timeout.
+
+    `others` are further benchmark modules, by file name.
+    """
     folder.mkdir()
     home.mkdir()
     shutil.copytree(SUITE, folder / "benchmarks", ignore=shutil.ignore_patterns("__pycache__"))
     for name, settings in modules.items():
         filled = {"batches": [1], "repeat": (5, 30, 0.5), "timeout": 60.0} | settings
         (folder / "benchmarks" / "cpu" / f"{name}.py").write_text(MODULE.format(name=name, **filled))
+    for name, text in (others or {}).items():
+        (folder / "benchmarks" / name).write_text(text)
     shutil.copy(ROOT / "asv.conf.json", folder)
     (folder / ".gitignore").write_text("results/\nevidence/\n.asv/\n")
     project = Project(folder=folder, home=home)

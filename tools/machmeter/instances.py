@@ -29,7 +29,7 @@ from machmeter.cells import Cell
 from machmeter.errors import CellFailed, Unsupported
 from machmeter.launch import Launch
 
-SECONDS = 10.0  # of calls
+SECONDS = 10.0
 LEAST_CALLS = 5  # of each instance, however long they take
 _MOST_SAMPLES = 1000  # of single calls, kept in the evidence
 _LEAD_SECONDS = 0.2  # from the order to begin until the beginning, so that it reaches everyone in time
@@ -43,6 +43,7 @@ class Configuration:
     cell: Cell
     launch: Launch
     parallel: bool = False  # several requests in flight inside each process
+    seconds: float = SECONDS  # of calls
 
     def name_of_backend(self) -> str:
         """Return the name under which another process finds the backend."""
@@ -93,8 +94,8 @@ class Done:
         }
 
 
-def run(configuration: Configuration, seconds: float = SECONDS) -> Done:
-    """Run `configuration` for `seconds` and return what its instances did.
+def run(configuration: Configuration) -> Done:
+    """Run `configuration` and return what its instances did.
 
     Raises Unsupported where it is not possible here, CellFailed where an instance failed or was not started
     as it should be.
@@ -113,7 +114,7 @@ def run(configuration: Configuration, seconds: float = SECONDS) -> Done:
         crew.tell(order)
         ready = crew.answers("ready")
         begin = time.perf_counter_ns() + int(1e9 * _LEAD_SECONDS)
-        crew.tell({"begin": begin, "seconds": seconds, "least_calls": LEAST_CALLS})
+        crew.tell({"begin": begin, "seconds": configuration.seconds, "least_calls": LEAST_CALLS})
         finished = crew.answers("finished")
     if problem := launch.falsehood(configuration.launch, [answer["proof"] for answer in finished]):
         raise CellFailed(problem)

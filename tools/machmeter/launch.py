@@ -1,15 +1,17 @@
 """How the processes of a configuration are started: allocator, huge pages, launcher, instances.
 
 Nothing is believed because it was asked for: what a started process says of itself (`proof`) is compared
-with the request (`falsehood`). Libraries are found by name through the system's loader, never by path.
+with the request (`falsehood`). Libraries are found by name through the system's loader, never at a fixed path.
 """
 
 from __future__ import annotations
 
 import ctypes.util
+import functools
 import importlib.util
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +36,8 @@ _ALLOCATORS: Mapping[str, tuple[tuple[str, ...], str, Mapping[str, str]]] = {
         {"MALLOC_CONF": "oversize_threshold:1,background_thread:true,metadata_thp:auto,dirty_decay_ms:-1"},
     ),
 }
-_HUGE_PAGES = {"THP_MEM_ALLOC_ENABLE": "1"}  # read by torch's own CPU allocator
+# Read by torch's own CPU allocator. NumPy asks for huge pages by itself: without its own there is proof of torch's.
+_HUGE_PAGES = {"THP_MEM_ALLOC_ENABLE": "1", "NUMPY_MADVISE_HUGEPAGE": "0"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,13 +59,22 @@ class Launch:
             raise BadSetting(f"huge_pages is {self.huge_pages!r}: it must be true or false")
 
 
+@functools.cache
 def find_library(allocator: str) -> str | None:
-    """Return what to preload for `allocator`: a name that the loader resolves, or a file of this environment."""
+    """Return the path of the library to preload for `allocator`, or None where there is none that can be.
+
+    The system's loader is asked for it by name, in a process that preloads it: that resolves the name to the
+    path that run_cpu insists on (it drops a name from LD_PRELOAD without a word), and tries the library.
+    """
     for name in _ALLOCATORS[allocator][0]:
-        if found := ctypes.util.find_library(name):
-            return found
-        for file in sorted(Path(sys.prefix, "lib").glob(f"lib{name}.so*")):  # conda puts its own there
-            return str(file)
+        found = ctypes.util.find_library(name)
+        own = [str(file) for file in sorted(Path(sys.prefix, "lib").glob(f"lib{name}.so*"))]  # as conda has them
+        for candidate in [found, *own] if found else own:
+            command = [sys.executable, "-S", "-c", "print(open('/proc/self/maps').read())"]
+            environment = {**os.environ, "LD_PRELOAD": candidate}
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+            if path := next((line.split()[-1] for line in done.stdout.splitlines() if f"/lib{name}." in line), None):
+                return path
     return None
 
 
@@ -93,7 +105,7 @@ def environment(launch: Launch, cores_per_instance: int) -> dict[str, str]:
     variables = dict(os.environ)
     if launch.allocator != "system":
         library = find_library(launch.allocator)
-        variables["LD_PRELOAD"] = " ".join(part for part in (library, os.environ.get("LD_PRELOAD")) if part)
+        variables["LD_PRELOAD"] = ":".join(part for part in (library, os.environ.get("LD_PRELOAD")) if part)
         variables |= _ALLOCATORS[launch.allocator][2]
     if launch.huge_pages:
         variables |= _HUGE_PAGES

@@ -16,7 +16,7 @@ from typing import Any
 from machmeter import backends
 from machmeter.cells import Cell
 from machmeter.errors import BadSetting, UnknownName
-from machmeter.instances import Configuration
+from machmeter.instances import SECONDS, Configuration
 from machmeter.labels import DEFAULT
 from machmeter.launch import Launch
 
@@ -24,7 +24,7 @@ VARIABLE = "MACHMETER_RUNGS"
 BUILT_IN = Path(__file__).with_name("rungs.toml")
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
-_CELL_KEYS = {"backend": str, "precision": str, "batch": int, "options": dict}
+_CELL_KEYS = {"backend": str, "precision": str, "batch": int, "options": dict, "seconds": int}
 _LAUNCH_KEYS = {item.name for item in fields(Launch)}
 
 
@@ -138,4 +138,5 @@ def configuration(rung: Rung, rungs: Mapping[str, Rung], model: str) -> Configur
             options={name: options[name] for name in backend.options},
         ),
         launch=Launch(**{name: found[name] for name in _LAUNCH_KEYS & set(found)}),
+        seconds=found.get("seconds", SECONDS),
     )

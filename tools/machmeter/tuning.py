@@ -31,7 +31,8 @@ class _Climb:
         self._rung = rungs.get(name, known)
         self._known, self._model = known, model
         settings = rungs.settings(self._rung, known)
-        self._journal = Journal(key(model.name, name), settings["batch"], timeout, dict)
+        self._journal = Journal(key(model.name, name), settings["batch"], timeout, lambda: self._speed)
+        self._speed: dict[str, float] = {}
         self._ready = False
 
     @property
@@ -57,6 +58,7 @@ class _Climb:
         )
         done = instances.run(configuration)
         self._journal.facts |= {**done.facts(), "track_throughput": list(done.rates)}
+        self._speed = {"images_per_second": done.images_per_second}
         self._journal.record(**done.evidence(), facts=self._journal.facts)
 
 

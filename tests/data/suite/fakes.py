@@ -43,6 +43,7 @@ class Fake:
 
     device = "cpu"
     version = 1
+    stack = "cpu"
     options = {}
     on_request = ()
     answers = False
@@ -140,6 +141,13 @@ def record_inputs(calls, batch):
         notes.write(f"{batch.ctypes.data} {batch.ctypes.data % 64} {float(batch.sum()):.6f} {batch.shape[0]}\n")
 
 
+def second_instance_is_killed(calls, batch):
+    """Die as the kernel kills for lack of memory, in the instance that does not have the parent's first CPU."""
+    if calls > 50 and min(os.sched_getaffinity(0)) != min(os.sched_getaffinity(os.getppid())):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 0.010
+
+
 BACKENDS = FAKES = (
     Fake("sleeper", sleep_10_ms),
     Fake("slowstart", slow_start),
@@ -159,5 +167,6 @@ BACKENDS = FAKES = (
     Fake("absent", sleep_10_ms, packages=("a_package_that_nobody_has",)),
     Fake("breaker", lambda calls, batch: 1 / 0),
     Fake("unimplemented", not_implemented),
+    Fake("mortal", second_instance_is_killed),
     Fake("greedy", sleep_10_ms, threads=1_000_000),
 )

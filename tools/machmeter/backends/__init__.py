@@ -25,9 +25,12 @@ def get(name: str) -> Backend:
     module, _, inside = name.rpartition(":")
     if module:
         try:
-            found: Backend = next(item for item in importlib.import_module(module).BACKENDS if item.name == inside)
-        except (ImportError, AttributeError, StopIteration):
-            raise UnknownName(f"no backend {inside!r} in {module}: it must be an element of its BACKENDS") from None
+            items = importlib.import_module(module).BACKENDS
+        except (ImportError, AttributeError) as error:
+            raise UnknownName(f"no backend {name!r}: {error}; a module must be importable and have BACKENDS") from None
+        found: Backend | None = next((item for item in items if item.name == inside), None)
+        if found is None:
+            raise UnknownName(f"no backend {inside!r} in {module}: it has {', '.join(item.name for item in items)}")
         return found
     if name not in names():
         raise UnknownName(f"unknown backend {name!r}: known backends are {', '.join(names())}")

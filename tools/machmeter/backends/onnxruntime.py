@@ -84,19 +84,27 @@ class OrtSession:
 
     channels_last = False
 
-    def __init__(self, path: Path, threads: int, example: NDArray[np.float32], details: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        threads: int,
+        example: NDArray[np.float32],
+        details: Mapping[str, Any],
+        provider: str = PROVIDER,
+    ) -> None:
         import onnxruntime
 
         self._path, self._threads, self._example, self._details = path, threads, example, details
         try:
-            self._session = onnxruntime.InferenceSession(str(path), session_options(threads), providers=[PROVIDER])
+            self._session = onnxruntime.InferenceSession(str(path), session_options(threads), providers=[provider])
         except Exception as error:
             if (at := str(error).find("Unsupported model")) < 0:
                 raise
             # An old version cannot read what new tools write. Its message begins with two lines of C++ names.
             raise CellFailed(f"this ONNX Runtime is too old for the model: {str(error)[at:].strip()}") from error
-        if self._session.get_providers()[0] != PROVIDER:
-            raise CellFailed(f"asked for {PROVIDER} and got {self._session.get_providers()}")
+        # Where a provider cannot be had, ONNX Runtime warns and runs on the CPU.
+        if (got := self._session.get_providers())[0] != provider:
+            raise CellFailed(f"asked for {provider} and got {', '.join(got)}")
         self._input = self._session.get_inputs()[0].name
         self._run = self._session.run
 

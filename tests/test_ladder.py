@@ -1,0 +1,306 @@
+"""`machmeter ladder` from end to end: real asv, real worker processes; and what its table says of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import SUITE, Project, make_project
+from machmeter import backends, fidelity, host, instances, labels, launch, models, offline, rungs
+from machmeter.cells import Cell
+from machmeter.instances import Done
+from machmeter.results import ladder
+from machmeter.rungs import Rung
+
+MODULE = """
+from machmeter import models
+from machmeter.tuning import ladder_classes
+
+globals().update(ladder_classes(__name__, [models.get("ResNet50")]))
+"""
+
+RUNGS = """
+[one]
+title = "one instance"
+adds = { backend = "fakes:sleeper", precision = "fp32", batch = 8, seconds = 1 }
+[two]
+on = "one"
+adds = { instances = 2 }
+[faster]
+on = "one"
+adds = { allocator = "tcmalloc" }
+[too-many]
+on = "one"
+adds = { instances = 4096 }
+[dies]
+on = "one"
+adds = { backend = "fakes:crasher" }
+[slow]
+on = "one"
+adds = { backend = "fakes:hanger" }
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A ladder of fake backends, climbed once."""
+    base = tmp_path_factory.mktemp("ladder")
+    project = make_project(base / "project", base / "home", {}, {"tuning.py": MODULE})
+    (project.folder / "mine.toml").write_text(RUNGS)
+    for name in ("PYTHONPATH", "ASV_PYTHONPATH"):  # asv gives its processes the second as the first
+        project.variables[name] = os.pathsep.join([str(SUITE), os.environ.get("PYTHONPATH", "")])
+    return project
+
+
+CHOSEN = (
+    "--rungs",
+    "mine.toml",
+    *(part for name in ("one", "two", "faster", "too-many", "dies") for part in ("--rung", name)),
+)
+
+
+@pytest.fixture(scope="module")
+def output(project: Project) -> str:
+    done = project.machmeter("ladder", "ResNet50", *CHOSEN)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def rows(project: Project, output: str) -> dict[str, dict[str, Any]]:
+    shown = project.machmeter("ladder", "ResNet50", "--rungs", "mine.toml", "--show", "--json")
+    assert shown.returncode == 0, shown.stderr
+    return {row["rung"]: row for row in json.loads(shown.stdout)["rows"]}
+
+
+def test_each_rung_has_its_gain(rows: dict[str, dict[str, Any]]) -> None:
+    assert rows["one"]["images_per_second"] == pytest.approx(800, rel=0.1)
+    assert rows["two"]["times_below"] == pytest.approx(2.0, rel=0.1)
+    assert rows["faster"]["launch"]["allocator"] == "tcmalloc"
+    assert rows["two"]["instances"] == 2
+    assert rows["one"]["batch"] == 8
+    assert rows["one"]["times_below"] is None
+    assert rows["two"]["times_first"] is None  # the ladder's first rung was not measured
+
+
+def test_why_a_rung_was_not_possible(rows: dict[str, dict[str, Any]]) -> None:
+    """M8 through the command; M18: the others go on."""
+    assert rows["too-many"]["status"] == "n/a"
+    cores = host.cpu().physical_cores
+    assert f"4096 instances need 4096 physical cores, and this process may use {cores}" in rows["too-many"]["reason"]
+    assert rows["dies"]["status"] == "failed"
+    assert "killed by signal 11" in rows["dies"]["reason"]
+    assert rows["slow"]["status"] == "not run"
+    assert rows["ipex"]["status"] == "not run"
+
+
+def test_progress_and_table(output: str) -> None:
+    assert re.search(r"\[ +1/5\] tuning\.ResNet50\(one\): [78]\d\d\.\d images/s", output)
+    assert "failed  dies: " in output
+    assert "n/a     too-many: " in output
+
+
+def test_asv_has_the_samples(project: Project, rows: dict[str, dict[str, Any]]) -> None:
+    """The ladder is a benchmark as any other: asv's files hold its slices, and asv can publish them."""
+    (path,) = project.results.glob("*/*existing*.json")
+    content = json.loads(path.read_text())
+    record = dict(zip(content["result_columns"], content["results"]["tuning.ResNet50.track_throughput"], strict=False))
+    numbers = dict(zip([name.strip("'") for name in record["params"][0]], record["result"], strict=True))
+    assert numbers["one"] == pytest.approx(rows["one"]["images_per_second"], rel=0.01)
+    samples = dict(zip([name.strip("'") for name in record["params"][0]], record["samples"], strict=True))
+    assert len(samples["one"]) == 20
+    done = project.asv("publish")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("ladder", "ResNet51"), 3, "unknown model 'ResNet51'"),
+        (("ladder", "ResNet50", "--rung", "nothing"), 3, "unknown rung 'nothing'"),
+        (("ladder", "ResNet18"), 3, "ResNet18 is only for tests"),
+        (("ladder", "ResNet50", "--rungs", "nowhere.toml"), 9, "cannot read rungs from"),
+        (("ladder", "ViTB16", "--show"), 8, "no rung of ViTB16 was measured"),
+    ],
+)
+def test_bad_input_is_one_line(project: Project, arguments: tuple[str, ...], code: int, message: str) -> None:
+    done = project.machmeter(*arguments)
+    assert done.returncode == code, done.stderr
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+# ---------------------------------------------------------------------- the table, from literal records
+
+
+def record(speed: float | None, **more: Any) -> dict[str, Any]:
+    proof = {"huge_page_bytes": 0, "memory_binding": {"bound": False}}
+    settings = {"backend": "eager", "precision": "fp32", "batch": 1}
+    if speed is None:
+        return {"status": "n/a", "started_at": 1.0, "settings": settings, **more}
+    return {
+        "status": "ok",
+        "started_at": 1.0,
+        "settings": settings,
+        "images_per_second": speed,
+        "median_seconds": 1 / speed,
+        "call_seconds": [1 / speed] * 5,
+        "facts": {"track_top1_agreement": 1.0, "track_sqnr": 100.0},
+        "instances": [{"proof": proof}],
+        **more,
+    }
+
+
+def write(folder: Path, environment: str, cells: dict[str, dict[str, Any]], cpu: str = "Xeon") -> None:
+    content = {
+        "schema": 1,
+        "machine": "box",
+        "commit": "a" * 40,
+        "environment": environment,
+        "runs": {
+            "run": {
+                "started": "2026-01-01T00:00:00Z",
+                "host": {"cpu": {"model": cpu}, "thread_budget": 2},
+                "versions": {"torch": environment},
+                "cells": {f"tuning.ResNet50({name})": {"p": found} for name, found in cells.items()},
+            }
+        },
+    }
+    (folder / "evidence/box").mkdir(parents=True, exist_ok=True)
+    (folder / f"evidence/box/aaaaaaaa-{environment}.json").write_text(json.dumps(content))
+
+
+STEPS = [
+    Rung(name="first", title="first", on=None),
+    Rung(name="second", title="second", on="first"),
+    Rung(name="third", title="third", on="second"),
+]
+
+
+def test_gains_over_the_rung_below_and_over_the_first(tmp_path: Path) -> None:
+    write(tmp_path, "cpu", {"first": record(20.0), "second": record(50.0), "third": record(40.0)})
+    rows = ladder.build(tmp_path / "results", "box", "ResNet50", STEPS).rows
+    assert [(row.times_below, row.times_first, row.slower) for row in rows] == [
+        (None, 1.0, False),
+        (2.5, 2.5, False),
+        (0.8, 2.0, True),
+    ]
+
+
+def test_a_missing_rung_below_gives_no_ratio(tmp_path: Path) -> None:
+    write(tmp_path, "cpu", {"first": record(20.0), "second": record(None, reason="no"), "third": record(40.0)})
+    rows = ladder.build(tmp_path / "results", "box", "ResNet50", STEPS).rows
+    assert [(row.status, row.times_below, row.times_first) for row in rows] == [
+        ("ok", None, 1.0),
+        ("n/a", None, None),
+        ("ok", None, 2.0),
+    ]
+
+
+def test_what_one_stack_lacks_does_not_hide_what_another_measured(tmp_path: Path) -> None:
+    write(tmp_path, "ipex", {"second": record(50.0)})
+    write(tmp_path, "cpu", {"first": record(20.0), "second": record(None, reason="no IPEX", started_at=2.0)})
+    rows = ladder.build(tmp_path / "results", "box", "ResNet50", STEPS).rows
+    assert (rows[1].status, rows[1].images_per_second, rows[1].torch) == ("ok", 50.0, "ipex")
+
+
+def test_rungs_of_different_cpus_are_not_compared_without_a_word(tmp_path: Path) -> None:
+    write(tmp_path, "a", {"first": record(20.0)}, cpu="Xeon")
+    write(tmp_path, "b", {"second": record(50.0)}, cpu="EPYC")
+    (note,) = ladder.build(tmp_path / "results", "box", "ResNet50", STEPS).notes
+    assert "different CPU models" in note
+
+
+# ---------------------------------------------------------------------- real models
+
+
+@pytest.fixture
+def resnet18(store_variable: Path) -> Any:
+    known = rungs.load()
+
+    def climb(name: str) -> Done:
+        found = rungs.configuration(known[name], known, "ResNet18")
+        if reason := (
+            launch.unsupported(found.launch)
+            or backends.unsupported(found.backend, models.get("ResNet18"), found.cell.precision, **found.cell.options)
+        ):
+            pytest.skip(reason)
+        return instances.run(dataclasses.replace(found, seconds=1.0))
+
+    return climb
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("name", ["tcmalloc", "huge-pages", "two-instances", "onnxruntime", "openvino-int8"])
+def test_rungs_on_a_real_model(name: str, resnet18: Any) -> None:
+    """What was asked for is proved by `instances.run`; here, that the answers are right and the speed is one."""
+    done = resnet18(name)
+    assert done.images_per_second > 1
+    assert (
+        fidelity.shortfall(
+            fidelity.Fidelity(
+                top1_agreement=done.facts()["track_top1_agreement"], sqnr_db=done.facts()["track_sqnr"], images=64
+            ),
+            "int8" if name == "openvino-int8" else "fp32" if name == "onnxruntime" else "bf16",
+        )
+        is None
+    )
+    if name == "huge-pages":
+        assert done.workers[0]["proof"]["huge_page_bytes"] > 10e6
+
+
+@pytest.mark.models
+def test_openvino_says_which_precision_it_chose(resnet18: Any) -> None:
+    """M10: left alone it takes bf16 where the CPU has it, and the row says so."""
+    (worker,) = resnet18("openvino").workers
+    assert worker["precision"] == ("bf16" if host.cpu().has_bf16 else "fp32")
+
+
+@pytest.mark.models
+@pytest.mark.usefixtures("store_variable")
+@pytest.mark.parametrize(
+    ("name", "options", "in_flight"),
+    [("openvino", {}, "requests"), ("onnxruntime", {}, "sessions"), ("eager", {"layout": "channels_last"}, None)],
+)
+def test_offline_throughput(name: str, options: dict[str, str], in_flight: str | None) -> None:
+    """Requests side by side: the runtime's own where it has them, instances where it has not."""
+    cell = Cell(device="cpu", backend=name, model="ResNet18", precision="fp32", batch=8, options=options)
+    found = offline.configuration(backends.get(name), cell)
+    done = instances.run(dataclasses.replace(found, seconds=1.0))
+    budget = host.thread_budget()
+    assert done.facts()["track_top1_agreement"] >= 0.98
+    if in_flight:
+        assert len(done.workers) == 1
+        assert done.workers[0]["effective"][in_flight] >= budget
+        assert done.workers[0]["effective"]["threads"] == budget
+    else:
+        assert len(done.workers) == budget
+    assert done.images_per_second > 1
+
+
+@pytest.mark.parametrize(
+    ("compute", "precision"),
+    [
+        ({"fp32": 1, "bf16": 52}, "bf16"),
+        ({"fp32": 50, "bf16": 3}, "fp32"),
+        ({"int8": 3, "fp32": 50}, "int8"),
+        ({}, "fp32"),
+    ],
+)
+def test_the_precision_a_runtime_chose(compute: dict[str, int], precision: str) -> None:
+    assert labels.dominant(compute) == precision
+
+
+def test_ipex_names_the_stack_it_needs() -> None:
+    """M24: a library that is missing or too new is n/a, with what to do."""
+    reason = backends.unsupported(backends.get("ipex"), models.get("ResNet50"), "bf16", mode="eager")
+    if "ipex" not in str(reason):
+        pytest.skip("this is the stack ipex")
+    assert "IPEX ended with 2.8.0, which needs torch 2.8" in str(reason)
+    assert "machmeter run --stack ipex" in str(reason)
