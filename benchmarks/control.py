@@ -1,13 +1,17 @@
-"""Controls: what the harness costs per call, and whether the machine is as fast as it was."""
+"""Controls: what the harness costs per call, whether the machine is as fast as it was, and what it can do at best."""
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from machmeter import host
+from machmeter.peak import peak_class
 from machmeter.suite import null_class
 
 # One call of a backend that computes nothing: the overhead of the harness.
 Null = null_class(__name__)
+
+# The highest rates of this machine, of which the table shows each cell's share.
+MachinePeak = peak_class(__name__)
 
 
 class Machine:

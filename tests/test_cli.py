@@ -124,8 +124,8 @@ def test_show_prints_a_table_with_reasons(project: Path) -> None:
     done = machmeter("show", "--machine", "here", "--project", str(project))
     assert done.returncode == 0, done.stderr
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
-    assert "openvino int8 8 37.20 37.20 215.1 12.28 – 0.984 – –" in lines
-    assert "eager fp32 contiguous 8 456.70 456.70 17.5 1.00 – – – –" in lines
+    assert "openvino int8 8 37.20 37.20 215.1 12.28 – – 0.984 – –" in lines
+    assert "eager fp32 contiguous 8 456.70 456.70 17.5 1.00 – – – – –" in lines
     assert "failed inductor fp32 compile batch 8: crashed" in lines
     assert "n/a torchao int8 batch 8: not installed: torchao" in lines
 
@@ -158,5 +158,5 @@ def test_nothing_measured_yet(tmp_path: Path) -> None:
 def test_help_names_the_commands() -> None:
     done = machmeter("--help")
     assert done.returncode == 0
-    for command in ("bench", "show", "list", "host"):
+    for command in ("bench", "show", "recommend", "peak", "list", "host"):
         assert command in done.stdout

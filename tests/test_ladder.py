@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 
 from conftest import SUITE, Project, make_project
-from machmeter import backends, fidelity, host, instances, labels, launch, models, offline, rungs
+from machmeter import backends, fidelity, host, instances, labels, launch, models, offline, recommend, rungs
 from machmeter.cells import Cell
 from machmeter.instances import Done
+from machmeter.launch import Launch
 from machmeter.results import ladder
+from machmeter.results.table import Table
 from machmeter.rungs import Rung
 
 MODULE = """
@@ -140,7 +142,7 @@ def test_bad_input_is_one_line(project: Project, arguments: tuple[str, ...], cod
 
 
 def record(speed: float | None, **more: Any) -> dict[str, Any]:
-    proof = {"huge_page_bytes": 0, "memory_binding": {"bound": False}}
+    proof = {"huge_page_bytes": 0, "memory_binding": {"bound": False}, "cpus": [0, 1], "variables": {}}
     settings = {"backend": "eager", "precision": "fp32", "batch": 1}
     if speed is None:
         return {"status": "n/a", "started_at": 1.0, "settings": settings, **more}
@@ -152,7 +154,7 @@ def record(speed: float | None, **more: Any) -> dict[str, Any]:
         "median_seconds": 1 / speed,
         "call_seconds": [1 / speed] * 5,
         "facts": {"track_top1_agreement": 1.0, "track_sqnr": 100.0},
-        "instances": [{"proof": proof}],
+        "instances": [{"proof": proof, "threads": 2, "artifact": {"kind": "weights", "key": "k"}}],
         **more,
     }
 
@@ -208,6 +210,54 @@ def test_what_one_stack_lacks_does_not_hide_what_another_measured(tmp_path: Path
     write(tmp_path, "cpu", {"first": record(20.0), "second": record(None, reason="no IPEX", started_at=2.0)})
     rows = ladder.build(tmp_path / "results", "box", "ResNet50", STEPS).rows
     assert (rows[1].status, rows[1].images_per_second, rows[1].torch) == ("ok", 50.0, "ipex")
+
+
+def test_a_rung_can_be_recommended_with_the_command_that_starts_it(tmp_path: Path) -> None:
+    """A faster rung wins over cells, and the command names what its processes were really given."""
+    worker = {
+        "proof": {
+            "huge_page_bytes": 1,
+            "memory_binding": {"bound": False},
+            "cpus": [0],
+            "variables": {
+                "LD_PRELOAD": "/lib/libtcmalloc.so.4",
+                "THP_MEM_ALLOC_ENABLE": "1",
+                "NUMPY_MADVISE_HUGEPAGE": "0",
+            },
+        },
+        "threads": 1,
+        "artifact": {"kind": "weights", "key": "k"},
+    }
+    settings = {
+        "backend": "eager",
+        "precision": "bf16",
+        "options": {"layout": "channels_last"},
+        "batch": 8,
+        "allocator": "tcmalloc",
+        "huge_pages": True,
+        "launcher": "run_cpu",
+        "instances": 2,
+    }
+    second = {**worker, "proof": {**worker["proof"], "cpus": [1]}}
+    write(
+        tmp_path, "cpu", {"first": record(20.0), "second": record(50.0, settings=settings, instances=[worker, second])}
+    )
+    built = ladder.build(tmp_path / "results", "box", "ResNet50", STEPS)
+    empty = Table(machine="box", host={}, rows=(), notes=())
+    best = recommend.judge(recommend.measured(empty, built), []).recommended
+    assert (best.name, best.images_per_second, best.threads) == ("rung second (eager bf16) batch 8", 50.0, 1)
+    assert best.launch == (
+        "LD_PRELOAD=/lib/libtcmalloc.so.4 THP_MEM_ALLOC_ENABLE=1 NUMPY_MADVISE_HUGEPAGE=0 "
+        "python -m torch.backends.xeon.run_cpu --ninstances 2 --ncores-per-instance 1 --core-list 0,1 "
+        "--use-default-allocator program.py"
+    )
+
+
+def test_instances_without_a_launcher_are_bound_by_taskset() -> None:
+    assert launch.shell(Launch(instances=2), [[0], [1]], {}) == (
+        "taskset -c 0 python program.py & taskset -c 1 python program.py"
+    )
+    assert launch.shell(Launch(), [[0, 1]], {}) == ""
 
 
 def test_rungs_of_different_cpus_are_not_compared_without_a_word(tmp_path: Path) -> None:

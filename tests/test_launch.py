@@ -12,7 +12,7 @@ import fakes
 import pytest
 
 from conftest import SUITE
-from machmeter import host, instances, launch
+from machmeter import backends, host, instances, launch, models
 from machmeter.backends.base import Backend
 from machmeter.cells import Cell
 from machmeter.errors import BadSetting, CellFailed, Unsupported
@@ -115,6 +115,52 @@ def test_the_parent_sleeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     (begin, before), (end, after) = lines[-28], lines[-1]
     assert end - begin > 2.0
     assert (after - before) / (end - begin) < 0.01 + 1.0 / os.sysconf("SC_CLK_TCK") / (end - begin)
+
+
+@pytest.fixture
+def quota_of_one_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """This machine, in a container that may use one CPU's worth of time and has been stopped 95 times."""
+    for source in [Path("/proc/cpuinfo"), *Path("/sys/devices/system/cpu").glob("cpu[0-9]*/topology/*_id")]:
+        target = tmp_path / source.relative_to("/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(source.read_text())
+    (tmp_path / "proc/self").mkdir()
+    (tmp_path / "proc/self/cgroup").write_text("0::/box\n")
+    group = tmp_path / "sys/fs/cgroup/box"
+    group.mkdir(parents=True)
+    (group / "cpu.max").write_text("100000 100000\n")
+    (group / "cpu.stat").write_text("nr_periods 100\nnr_throttled 95\n")
+    monkeypatch.setenv("MACHMETER_HOST_ROOT", str(tmp_path))
+    return group / "cpu.stat"
+
+
+def test_throttled_periods_of_the_timed_part_are_on_record(quota_of_one_cpu: Path) -> None:
+    """M7: what was throttled before is not counted, and none is 0, not unknown."""
+    (worker,) = run("sleeper", Launch()).workers
+    assert worker["throttled_periods"] == 0
+
+
+@pytest.mark.models
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("eager", {"layout": "contiguous"}),
+        ("inductor", {"mode": "compile"}),
+        ("onnxruntime", {}),
+        ("openvino", {}),
+    ],
+)
+def test_a_cpu_quota_limits_every_backend(
+    name: str, options: dict[str, str], quota_of_one_cpu: Path, store_variable: Path
+) -> None:
+    """M7: a quota of one CPU gives one thread, read back from the runtime, whatever the host has."""
+    if reason := backends.unsupported(backends.get(name), models.get("ResNet18"), "fp32", **options):
+        pytest.skip(reason)
+    cell = Cell(device="cpu", backend=name, model="ResNet18", precision="fp32", batch=1, options=options)
+    done = instances.run(Configuration(backend=backends.get(name), cell=cell, launch=Launch(), seconds=0.5))
+    (worker,) = done.workers
+    assert worker["threads"] == 1
+    assert worker["effective"]["threads"] == 1
 
 
 @pytest.mark.usefixtures("siblings")

@@ -43,6 +43,8 @@ def test_every_benchmark_has_its_unit_and_direction_from_one_place() -> None:
         ("peakmem_forward", "lower"),
         ("track_top1_agreement", "higher"),
         ("track_sqnr", "higher"),
+        ("track_matrix_product_peak", "higher"),
+        ("track_memory_bandwidth", "higher"),
     ],
 )
 def test_directions(name: str, better: str) -> None:

@@ -114,6 +114,22 @@ def test_a_true_label_and_a_false_one_on_the_real_runtime() -> None:
 
 
 @pytest.mark.usefixtures("store_variable")
+@pytest.mark.filterwarnings("ignore:Specified provider")
+def test_a_provider_that_falls_back_is_a_failure() -> None:
+    """M11: asked for CUDA where there is none, ONNX Runtime warns and computes on the CPU: never a number."""
+    import onnxruntime
+
+    from machmeter.backends.onnxruntime import OrtSession
+
+    if "CUDAExecutionProvider" in onnxruntime.get_available_providers():
+        pytest.skip("this ONNX Runtime has a CUDA provider")
+    exported = preparation.onnx(RESNET, Store())
+    example = np.zeros((1, *RESNET.input_shape), np.float32)
+    with pytest.raises(errors.CellFailed, match="asked for CUDAExecutionProvider and got CPUExecutionProvider"):
+        OrtSession(exported.path("model.onnx"), 1, example, {}, provider="CUDAExecutionProvider")
+
+
+@pytest.mark.usefixtures("store_variable")
 def test_a_transformer_is_quantized_with_its_preset() -> None:
     """M15: asserted in what the artifact and the evidence say, and in the answers."""
     session = load(VIT, "openvino", "int8", 8, {})

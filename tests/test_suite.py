@@ -38,7 +38,7 @@ def test_backends_keep_the_contract(name: str) -> None:
     assert isinstance(backend.version, int)
     assert set(backend.precisions) <= {"fp32", "bf16", "fp16", "int8", "int8-dynamic"}
     assert all(isinstance(choices, tuple) and choices for choices in backend.options.values())
-    for member in ("unsupported", "prepare", "load"):
+    for member in ("unsupported", "prepare", "load", "snippet"):
         assert callable(getattr(backend, member))
 
 
@@ -66,6 +66,9 @@ def test_listing_needs_no_framework(discovered: dict[str, dict[str, object]]) ->
     assert "cpu.openvino.ResNet50.time_forward" in discovered
     assert "control.Null.time_forward" in discovered
     assert "control.Machine.time_matrix_product" in discovered
+    peak = discovered["control.MachinePeak.track_matrix_product_peak"]
+    assert (peak["unit"], peak["params"]) == ("operations/s", [["'fp32'", "'bf16'", "'int8'"]])
+    assert discovered["control.MachinePeak.track_memory_bandwidth"]["unit"] == "bytes/s"
 
 
 def test_every_cell_has_every_metric(discovered: dict[str, dict[str, object]]) -> None:
@@ -90,11 +93,11 @@ def test_the_selection_of_a_cell_hits_it_and_no_other(discovered: dict[str, dict
     """`machmeter bench` selects by regular expression, as asv matches it."""
     backend, model = backends.get("onnxruntime"), models.get("ResNet50")
     cell = next(c for c in cells.all_cells(backend, model) if (c.precision, c.batch) == ("int8", 1))
-    pattern = re.compile(bench.pattern_of(cell))
+    pattern, with_offline = re.compile(bench.pattern_of(cell, bench.LATENCY)), re.compile(bench.pattern_of(cell))
     params = discovered["cpu.onnxruntime.ResNet50.time_forward"]["params"]
     names = [
         f"cpu.onnxruntime.ResNet50.{method}({precision}, {batch})"
-        for method in ("time_forward", "track_sqnr")
+        for method in ("time_forward", "track_sqnr", "track_throughput_offline")
         for precision in params[0]  # type: ignore[index]
         for batch in params[1]  # type: ignore[index]
     ]
@@ -102,6 +105,7 @@ def test_the_selection_of_a_cell_hits_it_and_no_other(discovered: dict[str, dict
         "cpu.onnxruntime.ResNet50.time_forward('int8', 1)",
         "cpu.onnxruntime.ResNet50.track_sqnr('int8', 1)",
     ]
+    assert "cpu.onnxruntime.ResNet50.track_throughput_offline('int8', 1)" in filter(with_offline.search, names)
 
 
 def test_names_of_cells_can_be_read_back() -> None:

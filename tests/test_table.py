@@ -91,6 +91,67 @@ def test_a_lower_precision_that_is_slower_is_marked(tmp_path: Path) -> None:
     assert "CPU features: avx2" in output.getvalue()
 
 
+PEAKS = "control.MachinePeak.track_matrix_product_peak"
+PRECISIONS = [["'fp32'", "'bf16'", "'int8'"]]
+
+
+def test_each_cell_shows_its_share_of_the_peak_of_its_precision(tmp_path: Path) -> None:
+    """8.2 Gop per image at 100 images/s are 820 Gop/s; dynamic int8 multiplies in int8 too."""
+    write_results(
+        tmp_path / "results",
+        {
+            PEAKS: [[1000e9, None, 2000e9], PRECISIONS, None],
+            "control.MachinePeak.track_memory_bandwidth": [[50e9], [], None],
+            "cpu.onnxruntime.ResNet50.time_forward": [
+                [0.08, 0.08, 0.08],
+                [["'fp32'", "'int8'", "'int8-dynamic'"], ["8"]],
+                None,
+            ],
+            "cpu.openvino.ResNet50.time_forward": [[0.08, 0.08], [["'bf16'", "'fp32'"], ["8"]], None],
+        },
+    )
+    record = {"status": "ok", "order": 1, "operations_per_image": 8.2e9, "facts": {"track_sqnr": 9.0}}
+    keys = ("onnxruntime.ResNet50(fp32, 8)", "onnxruntime.ResNet50(int8, 8)", "onnxruntime.ResNet50(int8-dynamic, 8)")
+    write_evidence(
+        tmp_path / "results",
+        {f"cpu.{key}": record for key in (*keys, "openvino.ResNet50(bf16, 8)")}
+        | {"cpu.openvino.ResNet50(fp32, 8)": {"status": "ok", "order": 1}},
+        host={"cpu": {"model": "X", "physical_cores": 2, "features": []}},
+    )
+    table = build(tmp_path / "results", "here")
+    assert {(row.backend, row.precision): row.percent_of_peak for row in table.rows} == {
+        ("onnxruntime", "fp32"): 82.0,
+        ("onnxruntime", "int8"): 41.0,
+        ("onnxruntime", "int8-dynamic"): 41.0,
+        ("openvino", "bf16"): None,  # its peak failed
+        ("openvino", "fp32"): None,  # evidence from before operations were recorded
+    }
+    assert table.as_json()["peaks"] == {"fp32": 1000e9, "int8": 2000e9}
+    output = io.StringIO()
+    print_table(table, Console(file=output, width=140))
+    assert "over the highest rate of this machine: fp32 1000 Gop/s, int8 2000 Gop/s." in output.getvalue()
+    assert "82.0" in output.getvalue()
+
+
+def test_the_newest_peak_of_this_machine_counts(tmp_path: Path) -> None:
+    old = write_results(tmp_path, {PEAKS: [[1e12, 1e12, 1e12], PRECISIONS, None]}, commit="f" * 40)
+    content = json.loads(old.read_text())
+    content["results"][PEAKS][3] -= 1000
+    old.write_text(json.dumps(content))
+    write_results(tmp_path, {PEAKS: [[2e12, float("nan"), None], PRECISIONS, None]}, commit="a" * 40)
+    write_results(tmp_path, {PEAKS: [[9e12, 9e12, 9e12], PRECISIONS, None]}, machine="there")
+    assert build(tmp_path, "here").peaks == {"fp32": 2e12, "bf16": 1e12, "int8": 1e12}
+
+
+def test_without_a_peak_the_table_says_how_to_get_one(tmp_path: Path) -> None:
+    benchmark = {"cpu.eager.ResNet50.time_forward": [[0.4], [["'fp32'"], ["'x'"], ["8"]], None]}
+    write_results(tmp_path / "results", benchmark)
+    write_evidence(tmp_path / "results", {}, host={"cpu": {"model": "X", "physical_cores": 2, "features": []}})
+    output = io.StringIO()
+    print_table(build(tmp_path / "results", "here"), Console(file=output, width=140))
+    assert "not measured yet, run 'machmeter peak'" in output.getvalue()
+
+
 def test_ratios_are_taken_at_the_same_batch_only(tmp_path: Path) -> None:
     """M23: a gain at batch 8 says nothing about batch 1."""
     write_results(

@@ -190,8 +190,17 @@ class Store:
 
     def open_listed(self, entry: Entry) -> Artifact | None:
         """Return the artifact of a list's `entry`, or None where it is gone or has other bytes."""
-        found = self._open(self.root / entry.kind / entry.key)
+        found = self.find(entry.kind, entry.key)
         return found if found and found.digest == entry.digest else None
+
+    def find(self, kind: str, key: str) -> Artifact | None:
+        """Return the undamaged artifact called `key`, or None."""
+        return self._open(self.root / kind / key)
+
+    def find_content(self, kind: str, digest: str) -> Artifact | None:
+        """Return an undamaged artifact of `kind` with the content that `digest` names, or None."""
+        found = (self._open(manifest.parent) for manifest in sorted((self.root / kind).glob("*/manifest.json")))
+        return next((artifact for artifact in found if artifact and artifact.digest == digest), None)
 
     def latest(self, recipe: Recipe) -> Artifact | None:
         """Return the newest undamaged artifact with the identity of `recipe`, whatever made it, or None."""

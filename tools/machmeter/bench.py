@@ -23,11 +23,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from machmeter import asvrun, backends, cells, derived, evidence, models, offline, preparation, progress
+from machmeter import asvrun, backends, cells, derived, evidence, models, offline, peak, preparation, progress
 from machmeter.artifacts import Store
 from machmeter.backends.base import Backend
 from machmeter.cells import Cell
-from machmeter.errors import DiskFull, NothingSelected, RunFailed, UnknownName, from_os_error
+from machmeter.errors import DiskFull, NothingSelected, RunFailed, UnknownName, Unsupported, from_os_error
 from machmeter.isolation import in_child
 from machmeter.models import Model
 
@@ -39,6 +39,7 @@ RUN = "MACHMETER_RUN"  # the variable with the name of a run
 RECORDING = ("--record-samples", "--show-stderr")
 SUCCESS = (0, 2)  # asv's exit codes; 2: some benchmarks failed, and the evidence says why
 ANY = r"\w+"  # every benchmark of a cell, as a regular expression
+LATENCY = rf"(?!{offline.BENCHMARK}\b)\w+"  # all but offline throughput
 INTERRUPTED_SECONDS = 2.0  # for asv to end by itself when it is interrupted
 
 Say = Callable[[str], None]
@@ -107,8 +108,7 @@ def plan(
                 and (all_options or pattern or not set(cell.options.values()) & set(backend.on_request))
             )
             if picked:
-                methods = ANY if with_offline else rf"(?!{offline.BENCHMARK}\b)\w+"
-                patterns = tuple(pattern_of(cell, methods) for cell in picked)
+                patterns = tuple(pattern_of(cell, ANY if with_offline else LATENCY) for cell in picked)
                 parts.append(Part(title=f"{model.name} on {backend.name}", patterns=patterns, cells=picked))
     if not parts:
         raise NothingSelected(
@@ -209,6 +209,27 @@ def listening(say: Say, total: int) -> Iterator[tuple[Listener, dict[str, str]]]
             yield listener, {progress.PIPE: str(pipe), RUN: uuid.uuid4().hex[:16]}
         finally:
             listener.stop()
+
+
+def run_peak(project: Path, say: Say) -> None:
+    """Measure what the machine can do at best. Raises RunFailed where asv itself cannot run."""
+    know_machine(project)
+    say("measuring the peak of this machine (15 seconds) ...")
+    with (project / LOG).open("w", encoding="utf-8") as output:
+        _asv(["-b", rf"^control\.{peak.NAME}\."], project, dict(os.environ), output, [])
+
+
+def operations(chosen: Iterable[Model]) -> dict[str, float | None]:
+    """Return the operations per image of each model, counted by torch; None where it is not installed."""
+    counted: dict[str, float | None] = {}
+    for model in chosen:
+        try:
+            found = in_child(functools.partial(preparation.reference, model, Store()))
+        except Unsupported:
+            counted[model.name] = None
+        else:
+            counted[model.name] = found.operations_per_image
+    return counted
 
 
 def endings(project: Path, run_name: str) -> dict[str, dict[str, Any]]:

@@ -17,19 +17,23 @@ from machmeter import (
     bench,
     cells,
     derived,
+    evidence,
     host,
     ladder,
     libraries,
     models,
+    recommend,
     releases,
     rungs,
     stacks,
     sweep,
 )
-from machmeter.errors import MachmeterError, NoResults
+from machmeter.artifacts import Store
+from machmeter.errors import MachmeterError, NoResults, from_os_error
 from machmeter.results import ladder as ladder_results
+from machmeter.results import peaks, show_ladder, show_versions, table, versions
 from machmeter.results import show as shown
-from machmeter.results import show_ladder, show_versions, table, versions
+from machmeter.results.store import read_all
 
 app = typer.Typer(
     help="Measure which deep-learning inference configuration is fastest on this machine, and still right.",
@@ -90,15 +94,7 @@ def show_command(
 
 
 def _show(names: list[str], machine: str | None, as_json: bool, project: Path) -> None:
-    results = asvrun.results_folder(project)
-    known = table.machines(results)
-    name = machine or asvrun.machine_name()
-    if name not in known:
-        others = f"; there are results of {', '.join(known)}: use --machine" if known else ""
-        raise NoResults(f"nothing was measured on {name} yet: run 'make bench' or 'asv run'{others}")
-    built = table.build(results, name, names)
-    if not built.rows:
-        raise NoResults(f"nothing was measured of {', '.join(names) or 'any model'} on {name} yet: run 'make bench'")
+    built = _table(names, machine, project)
     if as_json:
         print(json.dumps(built.as_json(), indent=2, allow_nan=False))
         return
@@ -178,6 +174,85 @@ def _show_versions(names: list[str], chosen: list[str], machine: str | None, as_
 
 def _say(line: str) -> None:
     print(line, flush=True)
+
+
+def _known_machine(results: Path, machine: str | None) -> str:
+    """Return `machine`, or the name of this one. Raises NoResults where nothing was measured on it."""
+    known = table.machines(results)
+    name = machine or asvrun.machine_name()
+    if name not in known:
+        others = f"; there are results of {', '.join(known)}: use --machine" if known else ""
+        raise NoResults(f"nothing was measured on {name} yet: run 'make bench' or 'asv run'{others}")
+    return name
+
+
+def _table(names: list[str], machine: str | None, project: Path) -> table.Table:
+    results = asvrun.results_folder(project)
+    name = _known_machine(results, machine)
+    built = table.build(results, name, names)
+    if not built.rows:
+        raise NoResults(f"nothing was measured of {', '.join(names) or 'any model'} on {name} yet: run 'make bench'")
+    return built
+
+
+@app.command("recommend")
+def recommend_command(
+    model: Annotated[str, typer.Argument(help="A model.")],
+    min_agreement: Annotated[str | None, typer.Option(help="Least share of images with fp32's class: 0.99.")] = None,
+    max_latency: Annotated[str | None, typer.Option(help="Of one call (p95), with its unit: 50ms.")] = None,
+    min_throughput: Annotated[str | None, typer.Option(help="Images per second: 100.")] = None,
+    max_memory: Annotated[str | None, typer.Option(help="Peak resident memory, with its unit: 1GB.")] = None,
+    batch: Annotated[int | None, typer.Option(help="Only this batch. Default: any.")] = None,
+    snippet: Annotated[Path | None, typer.Option(help="Write the program into this file.")] = None,
+    machine: Annotated[str | None, typer.Option(help="Default: this machine.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False,
+    project: PROJECT = Path(),
+) -> None:
+    """Say which measured configuration of a model is fastest within limits, and how to load it without machmeter."""
+    name = models.get(model).name
+    limits = recommend.parse(
+        {"agreement": min_agreement, "latency": max_latency, "throughput": min_throughput, "memory": max_memory}
+    )
+    results = asvrun.results_folder(project.resolve())
+    built = table.build(results, _known_machine(results, machine), [name])
+    rungs_of_it = ladder_results.build(results, built.machine, name, rungs.load().values())
+    candidates = recommend.at_batch(recommend.measured(built, rungs_of_it), batch)
+    verdict = recommend.judge(candidates, limits)
+    program: str | None = None
+    reason: MachmeterError | None = None
+    try:
+        program = recommend.snippet(verdict.recommended, Store())
+    except MachmeterError as error:
+        reason = error
+    if as_json:
+        found = recommend.as_json(verdict, limits, built.machine, program, str(reason) if reason else None)
+        print(json.dumps(found, indent=2, allow_nan=False))
+    else:
+        print(recommend.as_text(verdict, limits, built.machine, program or str(reason)))
+    if snippet and reason:
+        raise reason
+    if snippet and program:
+        try:
+            snippet.write_text(program, encoding="utf-8")
+        except OSError as error:
+            raise from_os_error(error, snippet, "the program", None) from error
+
+
+@app.command("peak")
+def peak_command(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False,
+    project: PROJECT = Path(),
+) -> None:
+    """Measure what this machine can do at best: matrix products in fp32, bf16 and int8, and memory bandwidth."""
+    project = project.resolve()
+    bench.check_folders(project)
+    bench.run_peak(project, lambda line: print(line, file=sys.stderr, flush=True))
+    operations = bench.operations(bench.select_models(["all"]))
+    results, name = asvrun.results_folder(project), asvrun.machine_name()
+    files = [file for file in read_all(results)[0] if file.machine == name]
+    runs = [run for content in evidence.read_folder(results, name) for run in content["runs"].values()]
+    found = peaks.limits(files, runs, operations)
+    print(json.dumps(found.as_json(), indent=2, allow_nan=False) if as_json else "\n".join(peaks.lines(found)))
 
 
 @app.command("ladder")

@@ -64,6 +64,12 @@ class RunFailed(MachmeterError):
     exit_code = 10
 
 
+class NothingMeets(MachmeterError):
+    """No measured configuration meets the limits that were asked for."""
+
+    exit_code = 11
+
+
 class StackUnpinned(MachmeterError):
     """A stack's requirements file has a line that does not say one exact version."""
 

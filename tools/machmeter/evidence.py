@@ -75,6 +75,12 @@ def read(path: Path) -> Json | None:
         return None
 
 
+def read_folder(results: Path, machine: str) -> list[Json]:
+    """Return the readable evidence of `machine`, beside asv's folder `results`."""
+    files = sorted((asvrun.evidence_folder(results) / machine).glob("*.json"))
+    return [content for content in map(read, files) if content is not None]
+
+
 def settle_file(path: Path) -> Json | None:
     """Write down what `settle` finds in `path`, and return it: the traces of dead processes stay on this machine."""
     with _locked(path):

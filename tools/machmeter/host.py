@@ -167,6 +167,24 @@ def _memory_total() -> int | None:
     return None
 
 
+def memory_bytes() -> int | None:
+    """Return the memory this process may use: the machine's, or less where a control group says so."""
+    known = [size for size in (_memory_total(), limits().memory_bytes) if size]
+    return min(known, default=None)
+
+
+def last_level_cache_bytes() -> int:
+    """Return the size of all last-level caches of the machine together, 0 where the kernel does not tell."""
+    sizes: dict[int, dict[str, int]] = {}  # by level, then by the CPUs that share a cache
+    for folder in (root() / "sys/devices/system/cpu").glob("cpu[0-9]*/cache/index*"):
+        relative = folder.relative_to(root())
+        level, size = _read(f"{relative}/level") or "", _read(f"{relative}/size") or ""
+        if level.isdigit() and size.endswith("K") and size[:-1].isdigit():
+            sharing = _read(f"{relative}/shared_cpu_list") or folder.parts[-3]
+            sizes.setdefault(int(level), {})[sharing] = int(size[:-1]) * 1024
+    return sum(sizes[max(sizes)].values()) if sizes else 0
+
+
 def facts() -> dict[str, object]:
     """Return what a reader needs to know of the machine to compare its numbers with another's."""
     cpufreq = "sys/devices/system/cpu/cpu0/cpufreq"

@@ -10,6 +10,7 @@ import ctypes.util
 import functools
 import importlib.util
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -36,6 +37,8 @@ _ALLOCATORS: Mapping[str, tuple[tuple[str, ...], str, Mapping[str, str]]] = {
         {"MALLOC_CONF": "oversize_threshold:1,background_thread:true,metadata_thp:auto,dirty_decay_ms:-1"},
     ),
 }
+_PLAIN: tuple[tuple[str, ...], str, Mapping[str, str]] = ((), "", {})
+
 # Read by torch's own CPU allocator. NumPy asks for huge pages by itself: without its own there is proof of torch's.
 _HUGE_PAGES = {"THP_MEM_ALLOC_ENABLE": "1", "NUMPY_MADVISE_HUGEPAGE": "0"}
 
@@ -138,6 +141,25 @@ def commands(launch: Launch, worker: Sequence[str]) -> list[tuple[list[str], lis
     arguments = ["--ninstances", str(launch.instances), "--ncores-per-instance", str(len(cores) // launch.instances)]
     arguments += ["--core-list", ",".join(map(str, cores)), "--use-default-allocator"]
     return [([sys.executable, "-m", RUN_CPU, *arguments, "--no-python", *worker], None)]
+
+
+def shell(launch: Launch, cpus: Sequence[Sequence[int]], variables: Mapping[str, str]) -> str:
+    """Return the shell command that starts `python program.py` as processes were started, "" where that is all.
+
+    `cpus` are those of each instance, `variables` the environment that they told of.
+    """
+    program = "python program.py"
+    names = [*(("LD_PRELOAD",) if launch.allocator != "system" else ()), *_ALLOCATORS.get(launch.allocator, _PLAIN)[2]]
+    names += _HUGE_PAGES if launch.huge_pages else ()
+    prefix = "".join(f"{name}={shlex.quote(variables[name])} " for name in names if name in variables)
+    if launch.launcher == "run_cpu":
+        listed = ",".join(str(cpu) for share in cpus for cpu in share)
+        options = f"--ninstances {launch.instances} --ncores-per-instance {len(cpus[0])} --core-list {listed}"
+        return f"{prefix}python -m {RUN_CPU} {options} --use-default-allocator program.py"
+    if launch.instances > 1:
+        bound = [f"{prefix}taskset -c {','.join(map(str, share))} {program}" for share in cpus]
+        return " & ".join(bound)
+    return f"{prefix}{program}" if prefix else ""
 
 
 def proof() -> dict[str, Any]:

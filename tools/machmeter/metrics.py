@@ -33,6 +33,10 @@ METRICS: tuple[Metric, ...] = (
     Metric(benchmark="track_sqnr", title="signal to quantization noise", unit="dB", better="higher"),
     Metric(benchmark="track_throughput", title="throughput", unit="images/s", better="higher"),
     Metric(benchmark="track_throughput_offline", title="offline throughput", unit="images/s", better="higher"),
+    Metric(
+        benchmark="track_matrix_product_peak", title="peak of a matrix product", unit="operations/s", better="higher"
+    ),
+    Metric(benchmark="track_memory_bandwidth", title="memory bandwidth", unit="bytes/s", better="higher"),
     Metric(benchmark="time_matrix_product", title="fixed NumPy matrix product", unit="seconds", better="lower"),
 )
 

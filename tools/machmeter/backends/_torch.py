@@ -10,19 +10,23 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from machmeter.artifacts import Artifact
+from machmeter.backends import _snippet
+from machmeter.models import Model
+
 _CACHE_VARIABLE = "TORCHINDUCTOR_CACHE_DIR"  # read by inductor at every compilation
 
 # Primitives of oneDNN that multiply; everything else moves or converts data.
-_COMPUTE = ("convolution", "deconvolution", "matmul", "inner_product")
+_COMPUTE = ("convolution", "deconvolution", "matmul", "inner_product", "gemm_api")
 _EXECUTED = re.compile(
-    r"^onednn_verbose,.*?\bexec\b,cpu,(?P<primitive>\w+),(?P<kernel>[^,]+),.*?src[:_](?P<type>\w+?):"
+    r"^onednn_verbose,.*?\bexec\b,cpu,(?P<primitive>\w+),(?P<kernel>[^,]*),.*?src[:_](?P<type>\w+?):"
 )
 _TYPES = {"f32": "fp32", "bf16": "bf16", "f16": "fp16", "s8": "int8", "u8": "int8"}
 
@@ -60,10 +64,8 @@ class TorchSession:
     def effective(self) -> dict[str, Any]:
         """Run one batch while oneDNN tells which kernels it executes, and count them by data type."""
         torch = self._torch
-        with _captured_stdout() as lines, self._verbose():
-            self(self._example)
         return {
-            **parse_onednn(lines),
+            **executed(lambda: self(self._example), self._verbose()),
             "threads": torch.get_num_threads(),
             "layout": "channels_last" if self.channels_last else "contiguous",
             "autocast": "bfloat16" if self._autocast else None,
@@ -73,9 +75,7 @@ class TorchSession:
 
     def _verbose(self) -> contextlib.AbstractContextManager[Any]:
         """Return a context in which the oneDNN that computes says what it executes."""
-        mkldnn = self._torch.backends.mkldnn
-        context: contextlib.AbstractContextManager[Any] = mkldnn.verbose(mkldnn.VERBOSE_ON)
-        return context
+        return verbose()
 
     def compilations(self) -> int:
         """Return how many graphs dynamo has compiled in this process."""
@@ -84,6 +84,22 @@ class TorchSession:
         from torch._dynamo.utils import counters
 
         return int(counters["stats"]["unique_graphs"])
+
+
+def verbose() -> contextlib.AbstractContextManager[Any]:
+    """Return a context in which torch's oneDNN says what it executes."""
+    import torch
+
+    mkldnn = torch.backends.mkldnn
+    context: contextlib.AbstractContextManager[Any] = mkldnn.verbose(mkldnn.VERBOSE_ON)
+    return context
+
+
+def executed(call: Callable[[], Any], telling: contextlib.AbstractContextManager[Any] | None = None) -> dict[str, Any]:
+    """Return what oneDNN executed during `call()`, as `parse_onednn` counts it; `telling` lets it tell."""
+    with _captured_stdout() as lines, telling or verbose():
+        call()
+    return parse_onednn(lines)
 
 
 def parse_onednn(lines: list[str]) -> dict[str, Any]:
@@ -98,7 +114,7 @@ def parse_onednn(lines: list[str]) -> dict[str, Any]:
         found = _EXECUTED.match(line)
         if found and found["primitive"] in _COMPUTE:
             compute[_TYPES.get(found["type"], found["type"])] += 1
-            kernels[f"{found['primitive']} {found['kernel']}"] += 1
+            kernels[f"{found['primitive']} {found['kernel']}".strip()] += 1
     return {"compute": dict(compute), "kernels": dict(kernels.most_common(8))}
 
 
@@ -165,3 +181,42 @@ def example_batch(shape: tuple[int, int, int], batch: int, channels_last: bool) 
     if channels_last:
         return np.zeros((batch, height, width, channels), np.float32).transpose(0, 3, 1, 2)
     return np.zeros((batch, channels, height, width), np.float32)
+
+
+def snippet(
+    model: Model,
+    weights: Artifact,
+    *,
+    batch: int,
+    threads: int,
+    channels_last: bool,
+    autocast: bool,
+    then: Iterable[str] = (),
+    imports: Iterable[str] = (),
+) -> str:
+    """Return a program that builds the module of `model` with `weights`; the lines `then` may change `network`."""
+    setup = [
+        f"torch.set_num_threads({threads})",
+        f"network = {model.code}",
+        'network.load_state_dict(torch.load(WEIGHTS, map_location="cpu", weights_only=True))',
+        "network = network.eval().requires_grad_(False)",
+    ]
+    if channels_last:
+        setup.append("network = network.to(memory_format=torch.channels_last)")
+    return _snippet.program(
+        model,
+        batch=batch,
+        imports=["torch", model.code.partition(".")[0], *imports],
+        constants=[f"WEIGHTS = {_snippet.literal(str(weights.path('weights.pt').resolve()))}"],
+        setup=[*setup, *then],
+        run=snippet_run(channels_last=channels_last, autocast=autocast),
+    )
+
+
+def snippet_run(*, channels_last: bool, autocast: bool) -> list[str]:
+    """Return the lines that do what a `TorchSession` does with a batch."""
+    images = "torch.from_numpy(batch)"
+    if channels_last:  # does nothing to images that already lie in memory like that, which is faster
+        images += ".contiguous(memory_format=torch.channels_last)"
+    contexts = "torch.inference_mode()" + (', torch.autocast("cpu", torch.bfloat16)' if autocast else "")
+    return [f"with {contexts}:", f"    return network({images}).float().numpy()"]

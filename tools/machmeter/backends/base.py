@@ -88,6 +88,12 @@ class Backend(Protocol):
         """Make a prepared artifact ready to run."""
         ...
 
+    def snippet(
+        self, model: Model, artifact: Artifact, precision: str, *, batch: int, threads: int, **options: str
+    ) -> str:
+        """Return a program that loads `artifact` as `load` does, without machmeter: see `_snippet.program`."""
+        ...
+
 
 def unsupported(backend: Backend, model: Model, precision: str, **options: str) -> str | None:
     """Return why the cell is n/a on this machine and in this environment, or None where it can be tried."""

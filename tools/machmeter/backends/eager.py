@@ -48,5 +48,14 @@ class Eager:
             autocast=precision == "bf16",
         )
 
+    def snippet(
+        self, model: Model, artifact: Artifact, precision: str, *, batch: int, threads: int, **options: str
+    ) -> str:
+        """Return a program that builds the module with the weights of `artifact`."""
+        channels_last = options["layout"] == "channels_last"
+        return _torch.snippet(
+            model, artifact, batch=batch, threads=threads, channels_last=channels_last, autocast=precision == "bf16"
+        )
+
 
 BACKEND = Eager()

@@ -8,6 +8,7 @@ from typing import Any
 from machmeter import host, preparation
 from machmeter.artifacts import Artifact, Recipe, Store
 from machmeter.backends import _aot, _torch
+from machmeter.errors import NoResults
 from machmeter.models import Model
 
 CACHE = "compile-cache"
@@ -72,6 +73,26 @@ class Inductor:
             return _aot.load(model, artifact, batch=batch, threads=threads, details={})
         _torch.warm_compiler(artifact.path(CACHE))
         return _compiled(model, preparation.weights(model, artifact.store()), precision, batch, threads)
+
+    def snippet(
+        self, model: Model, artifact: Artifact, precision: str, *, batch: int, threads: int, **options: str
+    ) -> str:
+        """Return a program that loads the package, or that compiles the model at its first call."""
+        if options["mode"] == "aot":
+            return _aot.snippet(model, artifact, batch=batch, threads=threads)
+        (digest,) = artifact.toolchain["parents"]
+        weights = artifact.store().find_content("weights", digest)
+        if weights is None:
+            raise NoResults(f"the weights of {model.name} are not in {artifact.store().root}: measure it again")
+        return _torch.snippet(
+            model,
+            weights,
+            batch=batch,
+            threads=threads,
+            channels_last=True,
+            autocast=precision == "bf16",
+            then=["network = torch.compile(network, dynamic=False)  # compiles at the first call"],
+        )
 
 
 def _exported(model: Model, weights: Artifact, batch: int) -> Any:

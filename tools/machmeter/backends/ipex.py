@@ -86,6 +86,38 @@ class Ipex:
             details={"ipex": ipex.__version__, "mode": mode},
         )
 
+    def snippet(
+        self, model: Model, artifact: Artifact, precision: str, *, batch: int, threads: int, **options: str
+    ) -> str:
+        """Return a program that optimizes the module with the same settings."""
+        mode, autocast = options["mode"], precision == "bf16"
+        kind = "bfloat16" if autocast else "float32"
+        then = [
+            f"network = ipex.optimize(network, dtype=torch.{kind}, inplace=True, weights_prepack={mode != 'compile'})"
+        ]
+        if mode == "compile":
+            then.append('network = torch.compile(network, backend="ipex", dynamic=False)')
+        elif mode == "trace":
+            shape = (batch, *model.input_shape)
+            then += [
+                f"example = torch.zeros({shape}).contiguous(memory_format=torch.channels_last)",
+                f'autocast = torch.autocast("cpu", torch.bfloat16, enabled={autocast}, cache_enabled=False)',
+                "with torch.no_grad(), autocast:",
+                "    network = torch.jit.freeze(torch.jit.trace(network, example, check_trace=False))",
+                "    for _ in range(2):  # the graph is specialised in the first calls",
+                "        network(example)",
+            ]
+        return _torch.snippet(
+            model,
+            artifact,
+            batch=batch,
+            threads=threads,
+            channels_last=True,
+            autocast=autocast,
+            then=then,
+            imports=["intel_extension_for_pytorch as ipex"],
+        )
+
 
 def _traced(module: Any, example: Any, precision: str) -> Any:
     import torch

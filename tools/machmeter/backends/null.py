@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from machmeter.artifacts import Artifact, Recipe, Store
+from machmeter.errors import Unsupported
 from machmeter.models import Model
 
 
@@ -65,6 +66,12 @@ class Null:
     ) -> NullSession:
         """Return the session that does nothing."""
         return NullSession(batch, threads)
+
+    def snippet(
+        self, model: Model, artifact: Artifact, precision: str, *, batch: int, threads: int, **options: str
+    ) -> str:
+        """Raise Unsupported: nobody wants to compute nothing."""
+        raise Unsupported("the null backend computes nothing")
 
 
 BACKEND = Null()

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from machmeter import host, preparation
 from machmeter.artifacts import Artifact, Recipe, Store
+from machmeter.backends import _snippet
 from machmeter.errors import CellFailed
 from machmeter.models import Model
 from machmeter.throughput import Interval
@@ -230,6 +231,26 @@ class OnnxRuntime:
         """Make as many sessions as there are threads."""
         example = np.zeros((batch, *model.input_shape), np.float32)
         return OrtParallelSession(artifact.path("model.onnx"), threads, example, artifact.details)
+
+    def snippet(
+        self, model: Model, artifact: Artifact, precision: str, *, batch: int, threads: int, **options: str
+    ) -> str:
+        """Return a program that makes a session as `session_options` says."""
+        return _snippet.program(
+            model,
+            batch=batch,
+            imports=["onnxruntime"],
+            constants=[f"MODEL = {_snippet.literal(str(artifact.path('model.onnx').resolve()))}"],
+            setup=[
+                "options = onnxruntime.SessionOptions()",
+                f"options.intra_op_num_threads = {threads}",
+                "options.inter_op_num_threads = 1",
+                "options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL",
+                f"session = onnxruntime.InferenceSession(MODEL, options, providers={_snippet.literal([PROVIDER])})",
+                "name = session.get_inputs()[0].name",
+            ],
+            run=["return session.run(None, {name: batch})[0]"],
+        )
 
 
 def static_operators(model: Model) -> list[str] | None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from machmeter import preparation
 from machmeter.artifacts import Artifact, Recipe, Store
+from machmeter.backends import _snippet
 from machmeter.labels import DEFAULT
 from machmeter.models import Model
 from machmeter.throughput import Interval
@@ -156,22 +157,50 @@ class OpenVino:
         compiled = _compiled(model, artifact, precision, batch, threads, "THROUGHPUT")
         return OpenVinoParallelSession(compiled, artifact.details)
 
+    def snippet(
+        self, model: Model, artifact: Artifact, precision: str, *, batch: int, threads: int, **options: str
+    ) -> str:
+        """Return a program that compiles the IR of `artifact` with the same settings."""
+        return _snippet.program(
+            model,
+            batch=batch,
+            imports=["openvino"],
+            constants=[f"MODEL = {_snippet.literal(str(artifact.path(IR).resolve()))}"],
+            setup=[
+                "core = openvino.Core()",
+                "network = core.read_model(MODEL)",
+                f"network.reshape({[batch, *model.input_shape]})",
+                f"settings = {_snippet.literal(runtime_settings(precision, threads))}",
+                'compiled = core.compile_model(network, "CPU", settings)',
+                "request = compiled.create_infer_request()",
+            ],
+            run=[
+                "# The result lies in the runtime's own memory: the next call overwrites it.",
+                "return request.infer(batch, share_inputs=True, share_outputs=True)[0]",
+            ],
+        )
+
 
 def _compiled(model: Model, artifact: Artifact, precision: str, batch: int, threads: int, hint: str) -> Any:
-    """Compile the IR for batches of `batch`.
-
-    The precision is told: left alone, the CPU plugin computes "fp32" in bf16 where the CPU can. For int8 it is
-    left alone, so that what is not quantized runs as a user of the IR would see it, and for "default" too.
-    """
+    """Compile the IR for batches of `batch`."""
     import openvino
 
     core = openvino.Core()
     network = core.read_model(artifact.path(IR))
     network.reshape([batch, *model.input_shape])
+    return core.compile_model(network, "CPU", runtime_settings(precision, threads, hint))
+
+
+def runtime_settings(precision: str, threads: int, hint: str = "LATENCY") -> dict[str, Any]:
+    """Return what the CPU plugin is told.
+
+    The precision is told: left alone, the plugin computes "fp32" in bf16 where the CPU can. For int8 it is left
+    alone, so that what is not quantized runs as a user of the IR would see it, and for "default" too.
+    """
     settings: dict[str, Any] = {"PERFORMANCE_HINT": hint, "INFERENCE_NUM_THREADS": threads}
     if precision not in ("int8", DEFAULT):
         settings["INFERENCE_PRECISION_HINT"] = {"fp32": "f32", "bf16": "bf16"}[precision]
-    return core.compile_model(network, "CPU", settings)
+    return settings
 
 
 def quantization_settings(model: Model) -> dict[str, str]:

@@ -56,6 +56,12 @@ class TorchAO:
         details = {"quantizer": "X86InductorQuantizer"}
         return _aot.load(model, artifact, batch=batch, threads=threads, details=details)
 
+    def snippet(
+        self, model: Model, artifact: Artifact, precision: str, *, batch: int, threads: int, **options: str
+    ) -> str:
+        """Return a program that loads the compiled package."""
+        return _aot.snippet(model, artifact, batch=batch, threads=threads)
+
 
 def _quantized(module: Any, calibration: Any, shape: tuple[int, int, int], batch: int) -> Any:
     """Return the exported int8 program of `module` for batches of `batch` images."""

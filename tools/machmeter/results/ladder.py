@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from machmeter import asvrun, evidence, metrics, tuning
+from machmeter import asvrun, evidence, launch, metrics, tuning
+from machmeter.launch import Launch
 from machmeter.results.table import Status, throughput_digits
 from machmeter.rungs import Rung
 
@@ -28,6 +29,11 @@ class LadderRow:
     batch: int | None = None
     backend: str = ""
     precision: str = ""  # what really ran, where the runtime chose
+    requested: str = ""  # what it was asked for
+    options: tuple[str, ...] = ()  # values, in the order of the backend's options
+    threads: int | None = None  # of each instance
+    artifact: str = ""  # kind and key in the store
+    command: str = ""  # how a program is started like this, "" for plainly
     images_per_second: float | None = None
     times_below: float | None = None  # over the rung it stands on
     times_first: float | None = None  # over the first rung of the ladder, whatever its batch
@@ -154,6 +160,15 @@ def _row(rung: Rung, item: _Found | None, speeds: Mapping[str, float], first: st
     return LadderRow(
         **named,
         precision=instances[0].get("precision", settings.get("precision", "")),
+        requested=settings.get("precision", ""),
+        options=tuple(settings.get("options", {}).values()),
+        threads=instances[0].get("threads"),
+        artifact="/".join(instances[0]["artifact"][part] for part in ("kind", "key")),
+        command=launch.shell(
+            Launch(**{name: value for name, value in settings.items() if name in _LAUNCH_NAMES}),
+            [worker["proof"]["cpus"] for worker in instances],
+            instances[0]["proof"]["variables"],
+        ),
         images_per_second=round(speed, throughput_digits(speed)),
         times_below=_ratio(speed, speeds.get(rung.on or "")),
         times_first=_ratio(speed, speeds.get(first)),

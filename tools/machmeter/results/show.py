@@ -30,13 +30,14 @@ _COLUMNS: tuple[tuple[str, Callable[[Row], str], bool], ...] = (
     ),
     ("× eager", lambda row: number(row.times_eager, 2), True),
     ("× own fp32", lambda row: number(row.times_own_fp32, 2) + (" no gain" if row.no_gain else ""), True),
+    ("% peak", lambda row: number(row.percent_of_peak, 1), True),
     ("top-1", lambda row: number(row.top1_agreement, 3), True),
     ("SQNR dB", lambda row: number(row.sqnr_db, 1), True),
     ("peak MB", lambda row: number(row.peak_memory_mb, 0), True),
 )
 
 
-WIDTH = 134  # characters that the widest row needs
+WIDTH = 141  # characters that the widest row needs
 
 
 def number(value: float | None, digits: int) -> str:
@@ -46,7 +47,7 @@ def number(value: float | None, digits: int) -> str:
 
 def print_table(table: Table, console: Console) -> None:
     """Print one table per model, then failed and n/a cells with their reasons, then what to know."""
-    for line in [*machine_lines(table.machine, table.host), *_LEGEND]:
+    for line in [*machine_lines(table.machine, table.host), *_legend(table)]:
         console.print(line, highlight=False, soft_wrap=True)
     for model, rows in groupby(table.rows, key=lambda row: row.model):
         console.print(_model_block(model, list(rows), console.width))
@@ -97,6 +98,14 @@ def machine_lines(machine: str, host: Mapping[str, Any]) -> list[str]:
     ]
 
 
-_LEGEND = (
-    "× eager: images/s over fp32 eager (contiguous) at the same batch. × own fp32: over the same backend in fp32.",
-)
+def _legend(table: Table) -> tuple[str, ...]:
+    return (
+        "× eager: images/s over fp32 eager (contiguous) at the same batch. × own fp32: over the same backend in fp32.",
+        f"% peak: operations per image × images/s, over the highest rate of this machine: {_peaks(table)}.",
+    )
+
+
+def _peaks(table: Table) -> str:
+    """Return the peaks in words, or how to get them."""
+    measured = ", ".join(f"{precision} {rate / 1e9:.0f} Gop/s" for precision, rate in table.peaks.items())
+    return measured or "not measured yet, run 'machmeter peak'"

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from machmeter import asvrun, cells, evidence, metrics, models, offline
 from machmeter.cells import Cell
+from machmeter.results import peaks
 from machmeter.results.store import ResultFile, Value, read_all
 
 Status = Literal["ok", "failed", "n/a", "running", "not run"]
@@ -44,12 +45,15 @@ class Row:
     times_eager: float | None = None  # throughput over that of the fp32 eager baseline at the same batch
     times_own_fp32: float | None = None  # over the same backend, options and batch in fp32
     no_gain: bool = False  # a lower precision that is not faster than the same backend's fp32
+    percent_of_peak: float | None = None  # arithmetic rate over this machine's peak for the precision
     top1_agreement: float | None = None
     sqnr_db: float | None = None
     peak_memory_mb: float | None = None
     prepare_s: float | None = None
     load_s: float | None = None
     samples: int | None = None
+    threads: int | None = None
+    artifact: str = ""  # kind and key under which the store keeps what was measured
     commit: str = ""
     environment: str = ""
 
@@ -62,12 +66,14 @@ class Table:
     host: Mapping[str, Any]
     rows: tuple[Row, ...]
     notes: tuple[str, ...]
+    peaks: Mapping[str, float] = field(default_factory=dict)  # operations per second, by precision
 
     def as_json(self) -> dict[str, Any]:
         """Return the table as plain data."""
         return {
             "machine": self.machine,
             "host": dict(self.host),
+            "peaks": dict(self.peaks),
             "rows": [asdict(row) for row in self.rows],
             "notes": list(self.notes),
         }
@@ -123,12 +129,14 @@ def build(results: Path, machine: str, wanted: Iterable[str] = ()) -> Table:
     models_wanted = set(wanted)
     chosen = [item for item in _newest(found.values()) if not models_wanted or item.cell.model in models_wanted]
     speeds = _speeds(chosen)
-    rows = [_row(item, speeds) for item in chosen]
+    highest = peaks.newest(file for file in files if file.machine == machine)
+    rows = [_row(item, speeds, highest) for item in chosen]
     return Table(
         machine=machine,
         host=newest.get("host", {}),
         rows=tuple(sorted(rows, key=_rank)),
         notes=tuple(notes),
+        peaks={precision: highest[precision] for precision in peaks.PRECISIONS if precision in highest},
     )
 
 
@@ -195,6 +203,8 @@ def _take_records(item: _Found, records: list[Mapping[str, Any]]) -> None:
     timed = [record for record in telling if record.get("samples")]
     surveyed = next((record for record in telling if record.get("facts")), {})
     item.record = {**surveyed, "facts": surveyed.get("facts", {}), "started_at": started}
+    for name in ("artifact", "threads", "operations_per_image"):
+        item.record[name] = next((record[name] for record in reversed(telling) if record.get(name)), None)
     if timed:
         item.record |= {name: timed[-1].get(name) for name in ("median_seconds", "sample_seconds")}
         item.record["timed_at"] = timed[-1].get("started_at", 0.0)
@@ -250,14 +260,19 @@ def _coordinates(cell: Cell, **other: str) -> tuple[str, ...]:
     return (cell.model, str(cell.batch), *(found | other).values())
 
 
-def _row(item: _Found, speeds: Mapping[tuple[str, ...], float]) -> Row:
-    """Return the row of a cell, with its ratios to cells of the same model and batch and no others."""
+def _row(item: _Found, speeds: Mapping[tuple[str, ...], float], highest: Mapping[str, float]) -> Row:
+    """Return the row of a cell, with its ratios to cells of the same model and batch and no others.
+
+    `highest` is this machine's peak by precision, in operations per second.
+    """
     cell = item.cell
     status, reason, seconds, samples = _outcome(item)
     speed = speeds.get(_coordinates(cell))
     eager = speeds.get(_coordinates(cell, **BASELINE))
     own = speeds.get(_coordinates(cell, precision="fp32")) if cell.precision != "fp32" else None
     times_own = speed / own if speed and own else None
+    bound = highest.get(peaks.kind(cell.precision)) if cell.device == "cpu" else None
+    share = peaks.share(item.record.get("operations_per_image"), speed, bound)
     return Row(
         model=cell.model,
         backend=cell.backend,
@@ -272,7 +287,10 @@ def _row(item: _Found, speeds: Mapping[tuple[str, ...], float]) -> Row:
         times_eager=_rounded(speed / eager if speed and eager else None, 2),
         times_own_fp32=_rounded(times_own, 2),
         no_gain=times_own is not None and times_own < 1.0,
+        percent_of_peak=_rounded(None if share is None else 100.0 * share, 1),
         samples=len(samples) or None,
+        threads=item.record.get("threads"),
+        artifact="/".join((item.record.get("artifact") or {}).get(part, "") for part in ("kind", "key")).strip("/"),
         commit=item.commit[:8],
         environment=item.environment,
         **_facts(item),
