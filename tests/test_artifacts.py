@@ -13,6 +13,7 @@ import pytest
 
 from machmeter import errors, host
 from machmeter.artifacts import Artifact, Recipe, Store, default_root
+from machmeter.listing import Listing
 
 RECIPE = Recipe(kind="thing", identity={"model": "M", "recipe": 1}, packages=("numpy",))
 
@@ -198,3 +199,71 @@ def test_the_store_lies_in_the_users_cache_unless_told(monkeypatch: pytest.Monke
 def test_an_artifact_knows_its_store(tmp_path: Path) -> None:
     artifact: Artifact = Store(tmp_path).obtain(RECIPE, writer("a"))
     assert artifact.store().root == tmp_path
+
+
+# A sweep gives all versions of a library the same bytes.
+
+
+def listed_store(root: Path, monkeypatch: pytest.MonkeyPatch, *artifacts: Artifact) -> Store:
+    """Return the store of a process that was given a list of `artifacts`."""
+    path = root / "list.json"
+    Listing(path=path).replaced(artifacts).write()
+    monkeypatch.setenv("MACHMETER_ARTIFACTS", str(path))
+    return Store(root)
+
+
+def test_a_listed_artifact_serves_whatever_versions_are_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another version would have another key and build another artifact; the listed one has the same digest for all."""
+    made = Store(tmp_path).obtain(RECIPE, writer("a"))
+    monkeypatch.setattr("machmeter.artifacts.installed_version", lambda name: "0.0.1")
+    assert Store(tmp_path).obtain(RECIPE, writer("b")).digest != made.digest
+    built: list[str] = []
+    found = listed_store(tmp_path, monkeypatch, made).obtain(RECIPE, writer("b", built))
+    assert (found.digest, built) == (made.digest, [])
+    monkeypatch.setattr("machmeter.artifacts.installed_version", lambda name: None)
+    assert Store(tmp_path).obtain(RECIPE, writer("b", built)).key == made.key
+    assert built == []
+
+
+def test_with_a_list_nothing_else_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = listed_store(tmp_path, monkeypatch, Store(tmp_path).obtain(RECIPE, writer("a")))
+    with pytest.raises(errors.CellFailed, match="no thing artifact of this cell is listed"):
+        store.obtain(Recipe(kind="thing", identity={"model": "N"}, packages=("numpy",)), writer("b"))
+
+
+def test_with_a_list_every_version_compiles_for_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = Recipe(kind="aot", identity={}, packages=("numpy",), cpu_dependent=True)
+    old = Store(tmp_path).obtain(compiled, writer("old"))
+    store = listed_store(tmp_path, monkeypatch, old)
+    monkeypatch.setattr("machmeter.artifacts.installed_version", lambda name: "0.0.1")
+    assert store.obtain(compiled, writer("new")).digest != old.digest
+
+
+def test_a_listed_artifact_that_was_changed_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Store(tmp_path).obtain(RECIPE, writer("good"))
+    store = listed_store(tmp_path, monkeypatch, made)
+    made.path("sub/data.bin").write_text("evil")
+    with pytest.raises(errors.CellFailed, match="was changed"):
+        store.obtain(RECIPE, writer("good"))
+
+
+@pytest.mark.parametrize("text", [None, "[]", "{", '{"schema": 2}', '{"schema": 1, "artifacts": [{}]}'])
+def test_a_list_that_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None) -> None:
+    if text is not None:
+        (tmp_path / "list.json").write_text(text)
+    monkeypatch.setenv("MACHMETER_ARTIFACTS", str(tmp_path / "list.json"))
+    with pytest.raises(errors.BadSetting, match="MACHMETER_ARTIFACTS names"):
+        Store(tmp_path)
+
+
+def test_a_new_artifact_takes_the_place_of_the_one_that_was_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = Store(tmp_path).obtain(RECIPE, writer("a"))
+    other = Store(tmp_path).obtain(Recipe(kind="thing", identity={"model": "N"}), writer("n"))
+    monkeypatch.setattr("machmeter.artifacts.installed_version", lambda name: "0.0.1")
+    second = Store(tmp_path).obtain(RECIPE, writer("b"))
+    replaced = Listing(path=tmp_path / "list.json").replaced([first, other]).replaced([second])
+    assert [entry.key for entry in replaced.entries] == [other.key, second.key]

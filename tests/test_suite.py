@@ -93,7 +93,7 @@ def test_the_selection_of_a_cell_hits_it_and_no_other(discovered: dict[str, dict
     """`machmeter bench` selects by regular expression, as asv matches it."""
     backend, model = backends.get("onnxruntime"), models.get("ResNet50")
     cell = next(c for c in cells.all_cells(backend, model) if (c.precision, c.batch) == ("int8", 1))
-    pattern, with_offline = (re.compile(bench._pattern(cell, with_offline=wanted)) for wanted in (False, True))
+    pattern, with_offline = re.compile(bench.pattern_of(cell, bench.LATENCY)), re.compile(bench.pattern_of(cell))
     params = discovered["cpu.onnxruntime.ResNet50.time_forward"]["params"]
     names = [
         f"cpu.onnxruntime.ResNet50.{method}({precision}, {batch})"

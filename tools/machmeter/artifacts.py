@@ -27,8 +27,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from machmeter import host
-from machmeter.errors import Unsupported, from_os_error
+from machmeter import host, listing
+from machmeter.errors import CellFailed, Unsupported, from_os_error
+from machmeter.listing import Entry, Listing
 
 SCHEMA = 1
 
@@ -135,18 +136,25 @@ def say(message: str) -> None:
 
 
 class Store:
-    """The artifacts under one folder. Safe for several processes at once."""
+    """The artifacts under one folder. Safe for several processes at once.
+
+    With a list of artifacts (see `listing`) nothing is built but what is compiled for this CPU, which every
+    version of a runtime does for itself.
+    """
 
     def __init__(self, root: Path | None = None) -> None:
         self.root = default_root() if root is None else root
+        self.listed = listing.current()
 
     def obtain(self, recipe: Recipe, build: Callable[[Path], Mapping[str, Any] | None]) -> Artifact:
         """Return the artifact of `recipe`, building it with `build(folder)` if the store lacks it.
 
         `build` writes the files into the folder it is given and may return details for the manifest.
         Raises StoreUnwritable or DiskFull where the store cannot take it, Unsupported where a package is
-        missing and nobody built it before.
+        missing and nobody built it before, CellFailed where there is a list and the artifact is not as listed.
         """
+        if self.listed is not None and not recipe.cpu_dependent:
+            return self._as_listed(recipe, self.listed)
         missing = [name for name, version in recipe.versions().items() if version is None]
         if missing:
             found = self.latest(recipe)
@@ -170,6 +178,20 @@ class Store:
                 return self._build(recipe, folder, build)
         except OSError as error:
             raise from_os_error(error, self.root, f"a {recipe.kind} artifact") from error
+
+    def _as_listed(self, recipe: Recipe, listed: Listing) -> Artifact:
+        entry = listed.find(recipe.kind, recipe.identity)
+        if entry is None:
+            raise CellFailed(f"no {recipe.kind} artifact of this cell is listed in {listed.path}")
+        found = self.open_listed(entry)
+        if found is None:
+            raise CellFailed(f"the {entry.kind} artifact {entry.key} is not as listed in {listed.path}: it was changed")
+        return found
+
+    def open_listed(self, entry: Entry) -> Artifact | None:
+        """Return the artifact of a list's `entry`, or None where it is gone or has other bytes."""
+        found = self.find(entry.kind, entry.key)
+        return found if found and found.digest == entry.digest else None
 
     def find(self, kind: str, key: str) -> Artifact | None:
         """Return the undamaged artifact called `key`, or None."""

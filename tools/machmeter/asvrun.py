@@ -35,7 +35,7 @@ class AsvRun:
     commit: str
     environment: str
     stack: str | None  # the label asv stamps on the results; whether it is true is checked elsewhere
-    project: Path  # the folder of asv.conf.json
+    project: Path  # the folder of the repository, where the stacks' pins are
     results: Path  # asv's results folder
 
     @property
@@ -67,9 +67,12 @@ def current() -> AsvRun | None:
             folder = str(Path(f"/proc/{parent}/cwd").readlink())
     if not folder:
         return None
-    project = Path(folder)
-    configuration = read_configuration(project / Path(_option(arguments, "--config") or CONFIGURATION).name)
-    commit = os.environ.get("ASV_COMMIT") or _commit(project, _option(arguments, "--set-commit-hash") or "HEAD")
+    # asv resolves the paths of a configuration from that configuration's own folder.
+    conf_dir = Path(folder)
+    configuration = read_configuration(conf_dir / Path(_option(arguments, "--config") or CONFIGURATION).name)
+    repository = conf_dir / str(configuration.get("repo", "."))
+    project = repository if repository.is_dir() else conf_dir  # it may also be an address
+    commit = os.environ.get("ASV_COMMIT") or commit_hash(project, _option(arguments, "--set-commit-hash") or "HEAD")
     return AsvRun(
         run=os.environ.get("MACHMETER_RUN") or process_identity(parent),
         machine=_option(arguments, "--machine", "-m") or machine_name(),
@@ -77,7 +80,7 @@ def current() -> AsvRun | None:
         environment=os.environ.get("ASV_ENV_NAME") or _existing_environment(configuration),
         stack=os.environ.get("STACK"),
         project=project,
-        results=project / configuration.get("results_dir", "results"),
+        results=conf_dir / configuration.get("results_dir", "results"),
     )
 
 
@@ -136,7 +139,8 @@ def machine_name() -> str:
     return str(noted.get(node, {}).get("machine", node))
 
 
-def _commit(project: Path, name: str) -> str:
+def commit_hash(project: Path, name: str = "HEAD") -> str:
+    """Return the hash of the commit called `name`, or "unversioned" where there is none."""
     command = ["git", "-C", str(project), "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     return answer.stdout.strip() or "unversioned"

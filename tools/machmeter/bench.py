@@ -12,21 +12,22 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
-from machmeter import asvrun, backends, cells, evidence, models, offline, peak, preparation, progress
+from machmeter import asvrun, backends, cells, derived, evidence, models, offline, peak, preparation, progress
 from machmeter.artifacts import Store
 from machmeter.backends.base import Backend
 from machmeter.cells import Cell
-from machmeter.errors import BadSetting, DiskFull, NothingSelected, RunFailed, UnknownName, Unsupported, from_os_error
+from machmeter.errors import DiskFull, NothingSelected, RunFailed, UnknownName, Unsupported, from_os_error
 from machmeter.isolation import in_child
 from machmeter.models import Model
 
@@ -34,6 +35,12 @@ DEFAULT_BATCHES = (1, 8)
 LEAST_FREE_BYTES = 2_000_000_000  # the artifacts of one model, with room for a quantizer's scratch files
 STACK = "cpu"  # what `make setup` installs; other stacks have environments of their own
 LOG = Path(".asv/bench.log")
+RUN = "MACHMETER_RUN"  # the variable with the name of a run
+RECORDING = ("--record-samples", "--show-stderr")
+SUCCESS = (0, 2)  # asv's exit codes; 2: some benchmarks failed, and the evidence says why
+ANY = r"\w+"  # every benchmark of a cell, as a regular expression
+LATENCY = rf"(?!{offline.BENCHMARK}\b)\w+"  # all but offline throughput
+INTERRUPTED_SECONDS = 2.0  # for asv to end by itself when it is interrupted
 
 Say = Callable[[str], None]
 
@@ -89,11 +96,9 @@ def plan(
         wanted = re.compile(pattern or "")
     except re.error as error:
         raise NothingSelected(f"--filter {pattern!r} is not a regular expression: {error}") from error
+    check_benchmarked(chosen)
     parts = []
     for model in chosen:
-        if not model.benchmarked:
-            raise UnknownName(f"{model.name} is only for tests: choose from {benchmarked()}")
-        model.weights()  # a wrong MACHMETER_WEIGHTS is told before anything runs
         for backend in _backends(names):
             picked = tuple(
                 cell
@@ -103,7 +108,7 @@ def plan(
                 and (all_options or pattern or not set(cell.options.values()) & set(backend.on_request))
             )
             if picked:
-                patterns = tuple(_pattern(cell, with_offline) for cell in picked)
+                patterns = tuple(pattern_of(cell, ANY if with_offline else LATENCY) for cell in picked)
                 parts.append(Part(title=f"{model.name} on {backend.name}", patterns=patterns, cells=picked))
     if not parts:
         raise NothingSelected(
@@ -112,6 +117,14 @@ def plan(
             f"batches {', '.join(map(str, batches))}" + (f", filter {pattern!r}" if pattern else "")
         )
     return parts
+
+
+def check_benchmarked(chosen: Iterable[Model]) -> None:
+    """Raise UnknownName where a model has no benchmarks, BadSetting where its weights cannot be chosen."""
+    for model in chosen:
+        if not model.benchmarked:
+            raise UnknownName(f"{model.name} is only for tests: choose from {benchmarked()}")
+        model.weights()
 
 
 def _backends(names: list[str]) -> list[Backend]:
@@ -136,17 +149,15 @@ def benchmarked() -> str:
     return ", ".join(model.name for model in models.MODELS if model.benchmarked)
 
 
-def _pattern(cell: Cell, with_offline: bool) -> str:
-    """Return the regular expression with which asv selects the benchmarks of `cell` and no others."""
-    methods = r"\w+" if with_offline else rf"(?!{offline.BENCHMARK}\b)\w+"
+def pattern_of(cell: Cell, methods: str = ANY) -> str:
+    """Return the regular expression with which asv selects the `methods` of `cell` (all of them) and no others."""
     values = [*(repr(text) for text in (cell.precision, *cell.options.values())), str(cell.batch)]
     return rf"^{re.escape(cell.series)}\.{methods}\({re.escape(', '.join(values))}\)$"
 
 
 def check_folders(project: Path) -> None:
     """Raise where the project, the store or the disk cannot take a run."""
-    if not (project / asvrun.CONFIGURATION).is_file():
-        raise BadSetting(f"no {asvrun.CONFIGURATION} in {project}: run this in a clone of the project")
+    derived.check_project(project)
     root, results = Store().root, asvrun.results_folder(project)
     _probe(root, "artifacts", "MACHMETER_STORE")
     for folder in (results, asvrun.evidence_folder(results), (project / LOG).parent):
@@ -170,34 +181,39 @@ def _probe(folder: Path, what: str, setting: str | None) -> None:
 
 def run(parts: list[Part], project: Path, say: Say, attributes: Iterable[str] = (), *, control: bool = True) -> None:
     """Measure `parts`, one asv call each, after the machine controls. Raises RunFailed where asv cannot run."""
-    _know_machine(project)
-    log = project / LOG
+    know_machine(project)
     total = sum(len(part.cells) for part in parts)
-    with (
-        tempfile.TemporaryDirectory(prefix="machmeter-") as folder,
-        log.open("w", encoding="utf-8") as output,
-    ):
+    with listening(say, total) as (listener, told), (project / LOG).open("w", encoding="utf-8") as output:
+        environment = {**os.environ, **told}
+        if control:
+            _asv(["-b", r"^control\."], project, environment, output, attributes)
+        for part in parts:
+            say(f"{part.title}: {len(part.cells)} cells")
+            patterns = [argument for pattern in part.patterns for argument in ("-b", pattern)]
+            _asv(patterns, project, environment, output, attributes)
+            listener.tell_silent(part.cells, endings(project, told[RUN]))
+
+
+@contextlib.contextmanager
+def listening(say: Say, total: int) -> Iterator[tuple[Listener, dict[str, str]]]:
+    """Say what measuring processes finish, of `total` cells.
+
+    Yields the listener and the variables that asv must be given: where to report to, and the name of the run.
+    """
+    with tempfile.TemporaryDirectory(prefix="machmeter-") as folder:
         pipe = Path(folder) / "progress"
         os.mkfifo(pipe)
-        name = uuid.uuid4().hex[:16]
-        environment = {**os.environ, progress.PIPE: str(pipe), "MACHMETER_RUN": name}
-        listener = _Listener(pipe, say, total)
+        listener = Listener(pipe, say, total)
         listener.start()
         try:
-            if control:
-                _asv(["-b", r"^control\."], project, environment, output, attributes)
-            for part in parts:
-                say(f"{part.title}: {len(part.cells)} cells")
-                patterns = [argument for pattern in part.patterns for argument in ("-b", pattern)]
-                _asv(patterns, project, environment, output, attributes)
-                listener.tell_silent(part.cells, _endings(project, name))
+            yield listener, {progress.PIPE: str(pipe), RUN: uuid.uuid4().hex[:16]}
         finally:
             listener.stop()
 
 
 def run_peak(project: Path, say: Say) -> None:
     """Measure what the machine can do at best. Raises RunFailed where asv itself cannot run."""
-    _know_machine(project)
+    know_machine(project)
     say("measuring the peak of this machine (15 seconds) ...")
     with (project / LOG).open("w", encoding="utf-8") as output:
         _asv(["-b", rf"^control\.{peak.NAME}\."], project, dict(os.environ), output, [])
@@ -216,7 +232,7 @@ def operations(chosen: Iterable[Model]) -> dict[str, float | None]:
     return counted
 
 
-def _endings(project: Path, run_name: str) -> dict[str, dict[str, Any]]:
+def endings(project: Path, run_name: str) -> dict[str, dict[str, Any]]:
     """Settle the evidence of a run, and return the record of each cell in which a process failed or died."""
     folder = asvrun.evidence_folder(asvrun.results_folder(project)) / asvrun.machine_name()
     endings: dict[str, dict[str, Any]] = {}
@@ -232,25 +248,40 @@ def _endings(project: Path, run_name: str) -> dict[str, dict[str, Any]]:
 def _asv(
     patterns: list[str], project: Path, environment: dict[str, str], output: Any, attributes: Iterable[str]
 ) -> None:
-    command = [sys.executable, "-m", "asv", "run", "--python=same", "--set-commit-hash", "HEAD"]
-    command += ["--record-samples", "--show-stderr", *(part for item in attributes for part in ("-a", item))]
+    arguments = ["--python=same", "--set-commit-hash", "HEAD", *RECORDING]
+    arguments += [part for item in attributes for part in ("-a", item)]
     position = output.tell()
-    done = subprocess.run(
-        [*command, *patterns],
-        cwd=project,
-        env=environment,
-        stdout=output,
-        stderr=subprocess.STDOUT,
-        check=False,
-    )
-    if done.returncode not in (0, 2):  # 2: some benchmarks failed; the evidence says why
+    code = asv_run([*arguments, *patterns], project, environment, output)
+    if code not in SUCCESS:
         output.flush()
         text = Path(output.name).read_text(encoding="utf-8", errors="replace")[position:].strip()
         last = text.splitlines()[-1].strip(" ·") if text else "it said nothing"
-        raise RunFailed(f"asv stopped with exit code {done.returncode}: {last} (all of it: {output.name})")
+        raise RunFailed(f"asv stopped with exit code {code}: {last} (all of it: {output.name})")
 
 
-def _know_machine(project: Path) -> None:
+def asv_run(arguments: list[str], project: Path, environment: Mapping[str, str], output: IO[str] | None = None) -> int:
+    """Run `asv run` in `project` and return its exit code; without `output` it writes to the terminal.
+
+    An interruption is passed on, and asv is waited for: it stops the process that measures.
+    """
+    command = [sys.executable, "-m", "asv", "run", *arguments]
+    with subprocess.Popen(
+        command, cwd=project, env=environment, stdout=output, stderr=subprocess.STDOUT if output else None
+    ) as process:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            # A terminal interrupts asv too; anybody else interrupts only us.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(INTERRUPTED_SECONDS)
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(10 * INTERRUPTED_SECONDS)
+            raise
+
+
+def know_machine(project: Path) -> None:
     """Let asv note the facts of this machine without a prompt, unless it knows the machine already."""
     if asvrun.knows_machine():
         return
@@ -260,7 +291,7 @@ def _know_machine(project: Path) -> None:
         raise RunFailed(f"asv cannot note the facts of this machine: {(done.stdout + done.stderr).strip()[-300:]}")
 
 
-class _Listener(threading.Thread):
+class Listener(threading.Thread):
     """Says a line for each process that ends. It sleeps in a read until there is one."""
 
     def __init__(self, pipe: Path, say: Say, total: int) -> None:
@@ -269,6 +300,7 @@ class _Listener(threading.Thread):
         self._descriptor = os.open(pipe, os.O_RDWR)  # a writer of its own: no end of file between processes
 
     def run(self) -> None:
+        """Say what is told until there is no more."""
         with os.fdopen(self._descriptor, "r", encoding="utf-8") as stream:
             for line in stream:
                 event = json.loads(line)

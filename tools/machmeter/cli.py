@@ -11,11 +11,27 @@ from typing import Annotated, TextIO
 import typer
 from rich.console import Console
 
-from machmeter import asvrun, backends, bench, cells, evidence, host, ladder, models, recommend, rungs
+from machmeter import (
+    asvrun,
+    backends,
+    bench,
+    cells,
+    derived,
+    evidence,
+    host,
+    ladder,
+    libraries,
+    models,
+    recommend,
+    releases,
+    rungs,
+    stacks,
+    sweep,
+)
 from machmeter.artifacts import Store
 from machmeter.errors import MachmeterError, NoResults, from_os_error
 from machmeter.results import ladder as ladder_results
-from machmeter.results import peaks, show_ladder, table
+from machmeter.results import peaks, show_ladder, show_versions, table, versions
 from machmeter.results import show as shown
 from machmeter.results.store import read_all
 
@@ -25,6 +41,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+INTERRUPTED = "interrupted; what was finished is kept: 'machmeter show' and 'machmeter versions' show it"
 
 MODEL = Annotated[list[str] | None, typer.Option("--model", "-m", help="A model, or 'all'. May be repeated.")]
 PROJECT = Annotated[Path, typer.Option("--project", help="The folder with asv.conf.json.")]
@@ -60,7 +78,7 @@ def bench_command(
     )
     bench.check_folders(project)
     bench.fetch_weights(chosen)
-    bench.run(parts, project, lambda line: print(line, flush=True), attribute or [])
+    bench.run(parts, project, _say, attribute or [])
     _show([item.name for item in chosen], None, False, project)
 
 
@@ -82,6 +100,80 @@ def _show(names: list[str], machine: str | None, as_json: bool, project: Path) -
         return
     # Never narrower than the table: a wrapped row can be read, a number that was cut cannot.
     shown.print_table(built, Console(width=max(Console().width, shown.WIDTH)))
+
+
+@app.command("run", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def run_command(
+    context: typer.Context,
+    stack: Annotated[str, typer.Option("--stack", help="The name of a file in requirements/, such as ipex.")],
+    project: PROJECT = Path(),
+) -> None:
+    """Run asv in an environment with the pins of a stack; what follows goes to 'asv run'."""
+    if not stacks.run(project.resolve(), stack, context.args):
+        print("some benchmarks failed: 'machmeter show' says why")
+
+
+@app.command("sweep")
+def sweep_command(
+    library: Annotated[str, typer.Argument(help="openvino, onnxruntime or torch.")],
+    version: Annotated[list[str] | None, typer.Argument(help="The versions to measure.")] = None,
+    last: Annotated[int | None, typer.Option("--last", min=1, help="Also the newest N releases.")] = None,
+    model: MODEL = None,
+    backend: Annotated[list[str] | None, typer.Option("--backend", help="For torch: eager or inductor.")] = None,
+    precision: Annotated[list[str] | None, typer.Option("--precision", help="May be repeated.")] = None,
+    batch: Annotated[list[int] | None, typer.Option("--batch", help="May be repeated. Default: 1 and 8.")] = None,
+    filter_: Annotated[str | None, typer.Option("--filter", help="A regular expression over cell names.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Prepare anew, and measure what was measured.")] = False,
+    project: PROJECT = Path(),
+) -> None:
+    """Measure the same cells, from the same artifacts, with many versions of one library."""
+    if not version and not last:
+        raise typer.BadParameter("name versions, or use --last N")
+    project = project.resolve()
+    swept = libraries.get(library)
+    chosen = bench.select_models(model or ["ResNet50"])
+    bench.check_benchmarked(chosen)
+    selected = libraries.select(
+        swept, chosen, names=backend or [], precisions=precision or [], batches=batch or [], pattern=filter_
+    )
+    derived.check_project(project)
+    wanted = releases.choose(swept.name, version or [], last, project, _say)
+    bench.check_folders(project)
+    bench.fetch_weights(chosen)
+    prepared = sweep.prepare(swept, selected, project, _say, again=again)
+    sweep.run(swept, wanted, prepared, project, _say, again=again)
+    _show_versions([swept.name], [item.name for item in chosen], None, False, project)
+
+
+@app.command("versions")
+def versions_command(
+    library: Annotated[str | None, typer.Argument(help="Default: every library that was swept.")] = None,
+    model: MODEL = None,
+    machine: Annotated[str | None, typer.Option(help="Default: this machine.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON, with the same digits.")] = False,
+    project: PROJECT = Path(),
+) -> None:
+    """Show how each cell moved over the versions of a library that were swept."""
+    names = [libraries.get(library).name] if library else []
+    _show_versions(names, [item.name for item in bench.select_models(model or [])], machine, as_json, project.resolve())
+
+
+def _show_versions(names: list[str], chosen: list[str], machine: str | None, as_json: bool, project: Path) -> None:
+    name = machine or asvrun.machine_name()
+    built = versions.build(asvrun.results_folder(project), name, names, chosen)
+    if not built.series:
+        raise NoResults(
+            f"no sweep of {', '.join(names) or 'any library'} over {', '.join(chosen) or 'any model'} "
+            f"on {name} yet: run 'machmeter sweep'"
+        )
+    if as_json:
+        print(json.dumps(built.as_json(), indent=2, allow_nan=False))
+        return
+    show_versions.print_versions(built, Console(width=max(Console().width, show_versions.WIDTH)))
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
 
 
 def _known_machine(results: Path, machine: str | None) -> str:
@@ -233,6 +325,7 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output has left, as `| head` does
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - for the flush at exit
         raise SystemExit(141) from None
-    except KeyboardInterrupt:
-        print("machmeter: interrupted; what was finished is kept: 'machmeter show' shows it", file=sys.stderr)
-        raise SystemExit(130) from None
+    except SystemExit as ending:
+        if ending.code == 130:  # what typer makes of an interruption
+            print(f"machmeter: {INTERRUPTED}", file=sys.stderr)
+        raise

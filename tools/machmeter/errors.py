@@ -70,6 +70,18 @@ class NothingMeets(MachmeterError):
     exit_code = 11
 
 
+class StackUnpinned(MachmeterError):
+    """A stack's requirements file has a line that does not say one exact version."""
+
+    exit_code = 12
+
+
+class VersionUnknown(MachmeterError):
+    """A version of a library was asked for that the package index does not have."""
+
+    exit_code = 13
+
+
 class Unsupported(NotImplementedError):
     """The cell cannot exist here: a missing package, CPU feature or combination. asv shows "n/a".
 

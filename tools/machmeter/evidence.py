@@ -19,14 +19,14 @@ import os
 import re
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from machmeter import artifacts, asvrun, host
+from machmeter import artifacts, asvrun, host, swept
 from machmeter.asvrun import AsvRun
-from machmeter.errors import from_os_error
+from machmeter.errors import CellFailed, from_os_error
 
 SCHEMA = 1
 
@@ -163,12 +163,17 @@ class Recorder:
         self.trace = self.path.parent / ".traces" / f"{self.process}.txt"
 
     def begin(self, cell: str, benchmark: str, timeout: float) -> None:
-        """Say that this process starts on `benchmark` of `cell` and may take `timeout` seconds."""
+        """Say that this process starts on `benchmark` of `cell` and may take `timeout` seconds.
+
+        Raises CellFailed, with the failure on record, where another version is installed than a sweep says.
+        """
+        told = swept.current()
+        problem = swept.falsehood(told, versions()) if told else None
 
         def change(content: Json) -> None:
             run = content["runs"].get(self.run.run)
             if run is None:
-                run = content["runs"][self.run.run] = self._describe_run()
+                run = content["runs"][self.run.run] = self._describe_run(told)
             record = {
                 "benchmark": benchmark,
                 "status": "running",
@@ -179,8 +184,30 @@ class Recorder:
                 "started_at": time.time(),
                 "timeout": timeout,
                 "trace": str(self.trace),
+                **({"status": "failed", "reason": problem} if problem else {}),
             }
             run["cells"].setdefault(cell, {})[self.process] = record
+
+        self._update(change)
+        if problem:
+            self.trace.unlink(missing_ok=True)
+            raise CellFailed(problem)
+
+    def never_started(self, cells: Iterable[str], reason: str, told: Json) -> None:
+        """Put on record that no process could be started for `cells` with the version that a sweep was `told`."""
+
+        def change(content: Json) -> None:
+            run = content["runs"].setdefault(self.run.run, {**self._describe_run(told), "versions": {}})
+            for cell in cells:
+                record = {
+                    "benchmark": "install",
+                    "status": "failed",
+                    "reason": reason,
+                    "order": 1 + sum(len(processes) for processes in run["cells"].values()),
+                    "started": _now(),
+                    "started_at": time.time(),
+                }
+                run["cells"].setdefault(cell, {})[self.process] = record
 
         self._update(change)
 
@@ -206,7 +233,7 @@ class Recorder:
         processes = content["runs"].get(self.run.run, {}).get("cells", {}).get(cell, {})
         return [record for process, record in processes.items() if process != self.process]
 
-    def _describe_run(self) -> Json:
+    def _describe_run(self, told: Json | None) -> Json:
         pins = pin_mismatches(self.run.project, self.run.stack)
         return {
             "started": _now(),
@@ -214,6 +241,7 @@ class Recorder:
             "versions": versions(),
             "stack": self.run.stack,
             "stack_mismatches": pins,
+            **({"swept": told} if told else {}),
             "uncommitted_changes": asvrun.has_uncommitted_changes(self.run.project),
             "asv": {key: value for key, value in sorted(os.environ.items()) if key.startswith("ASV_")},
             "cells": {},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +56,8 @@ def module(model: Model, artifact: Artifact) -> Any:
     """Return the torch module of `model` in eval mode with the weights of `artifact`."""
     import torch
 
+    for name in model.packages:  # torch 2.8 cannot be imported any further where a device is set
+        importlib.import_module(name)
     with torch.device("meta"):  # no time is spent on initial values that are replaced at once
         skeleton = model.build(False)
     state = torch.load(artifact.path("weights.pt"), map_location="cpu", weights_only=True, mmap=False)

@@ -96,7 +96,13 @@ class OrtSession:
         import onnxruntime
 
         self._path, self._threads, self._example, self._details = path, threads, example, details
-        self._session = onnxruntime.InferenceSession(str(path), session_options(threads), providers=[provider])
+        try:
+            self._session = onnxruntime.InferenceSession(str(path), session_options(threads), providers=[provider])
+        except Exception as error:
+            if (at := str(error).find("Unsupported model")) < 0:
+                raise
+            # An old version cannot read what new tools write. Its message begins with two lines of C++ names.
+            raise CellFailed(f"this ONNX Runtime is too old for the model: {str(error)[at:].strip()}") from error
         # Where a provider cannot be had, ONNX Runtime warns and runs on the CPU.
         if (got := self._session.get_providers())[0] != provider:
             raise CellFailed(f"asked for {provider} and got {', '.join(got)}")

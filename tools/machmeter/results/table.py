@@ -122,7 +122,9 @@ def build(results: Path, machine: str, wanted: Iterable[str] = ()) -> Table:
     for file in files:
         if file.machine == machine:
             _take_results(file, found)
-    newest, notes = _take_evidence(asvrun.evidence_folder(results) / machine, found)
+    newest, notes, swept = _take_evidence(asvrun.evidence_folder(results) / machine, found)
+    # A sweep measures one version of a library among many; what it finds has a table of its own.
+    found = {where: item for where, item in found.items() if where[1:] not in swept}
     notes += [f"left out: {item.path} {item.reason}" for item in unreadable]
     models_wanted = set(wanted)
     chosen = [item for item in _newest(found.values()) if not models_wanted or item.cell.model in models_wanted]
@@ -155,8 +157,14 @@ def _take_results(file: ResultFile, found: dict[tuple[str, str, str], _Found]) -
             item.values[method] = value
 
 
-def _take_evidence(folder: Path, found: dict[tuple[str, str, str], _Found]) -> tuple[Mapping[str, Any], list[str]]:
-    """Add what the evidence says, and return the newest run and notes about runs that need one."""
+def _take_evidence(
+    folder: Path, found: dict[tuple[str, str, str], _Found]
+) -> tuple[Mapping[str, Any], list[str], set[tuple[str, str]]]:
+    """Add what the evidence says.
+
+    Return the newest run, notes about runs that need one, and which commits and environments sweeps measured.
+    """
+    swept: set[tuple[str, str]] = set()
     newest: Mapping[str, Any] = {}
     notes: list[str] = []
     for path in sorted(folder.glob("*.json")):
@@ -165,6 +173,9 @@ def _take_evidence(folder: Path, found: dict[tuple[str, str, str], _Found]) -> t
             notes.append(f"left out: {path} is unreadable")
             continue
         for run in content["runs"].values():
+            if run.get("swept"):
+                swept.add((content["commit"][:8], content["environment"]))
+                continue
             if run.get("started", "") >= newest.get("started", ""):
                 newest = run
             for key, processes in run["cells"].items():
@@ -174,7 +185,7 @@ def _take_evidence(folder: Path, found: dict[tuple[str, str, str], _Found]) -> t
         notes.append("the newest run measured a working tree with uncommitted changes")
     if mismatches := newest.get("stack_mismatches"):
         notes.append(f"the installed packages are not those of stack {newest.get('stack')}: " + "; ".join(mismatches))
-    return newest, notes
+    return newest, notes, swept
 
 
 def _take_records(item: _Found, records: list[Mapping[str, Any]]) -> None:
