@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -38,6 +39,12 @@ def write(project: Path, name: str, changes: Mapping[str, Any]) -> Path:
     except OSError as error:
         raise from_os_error(error, path.parent, "a configuration of asv", None) from error
     return path
+
+
+def environment_folder(project: Path, name: str) -> Path:
+    """Return where asv keeps the environment called `name`: its own rule."""
+    base = asvrun.read_configuration(project / asvrun.CONFIGURATION)
+    return project / str(base.get("env_dir", _PATHS["env_dir"])) / hashlib.md5(name.encode()).hexdigest()
 
 
 def check_project(project: Path) -> None:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from machmeter import bench, rungs, tuning
+from machmeter import bench, rungs, stacks, tuning
 from machmeter.errors import UnknownName
+from machmeter.listening import Say
 from machmeter.models import Model
 from machmeter.rungs import Rung
 
@@ -54,17 +55,32 @@ def pattern(model: Model, chosen: Mapping[str, Rung]) -> str:
     return rf"^tuning\.{model.name}\.\w+\('({'|'.join(map(re.escape, chosen))})'\)$"
 
 
-def elsewhere(model: Model, chosen: Mapping[str, Rung], here: str) -> dict[str, dict[str, Rung]]:
-    """Return those of `chosen` whose backend lives in another stack than `here`, by that stack."""
+def run(model: Model, chosen: Mapping[str, Rung], project: Path, say: Say) -> None:
+    """Measure `chosen`, one process tree each: here, or in the stack of a rung's backend where that has an environment.
+
+    Without one a rung is tried here too, and n/a with its reason.
+    """
+    here = dict(chosen)
+    for stack, rungs_of_it in _elsewhere(model, chosen).items():
+        if stacks.exists(project, stack):
+            here = {name: rung for name, rung in here.items() if name not in rungs_of_it}
+            say(f"{len(rungs_of_it)} rungs in the environment of the stack {stack}, of the newest commit")
+            stacks.measure(project, stack, part(model, rungs_of_it), say)
+        else:
+            say(
+                f"{', '.join(rungs_of_it)} need the stack {stack}, which has no environment yet: make it with "
+                f"'machmeter run --stack {stack} -b {pattern(model, rungs_of_it)!r}'"
+            )
+    if here:
+        bench.run([part(model, here)], project, say, control=False)
+
+
+def _elsewhere(model: Model, chosen: Mapping[str, Rung]) -> dict[str, dict[str, Rung]]:
+    """Return those of `chosen` whose backend lives in another stack than this environment's, by that stack."""
     known = rungs.load()
     found: dict[str, dict[str, Rung]] = {}
     for name, rung in chosen.items():
         stack = rungs.configuration(rung, known, model.name).backend.stack
-        if stack not in (here, "minimal"):
+        if stack not in (bench.STACK, "minimal"):
             found.setdefault(stack, {})[name] = rung
     return found
-
-
-def run(model: Model, chosen: Mapping[str, Rung], project: Path, say: bench.Say) -> None:
-    """Measure `chosen` in this environment, one process tree each."""
-    bench.run([part(model, chosen)], project, say, control=False)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
-from machmeter import bench, derived
+from machmeter import asvcall, derived, listening
+from machmeter.artifacts import Store
+from machmeter.bench import Part
 from machmeter.errors import BadSetting, RunFailed, StackUnpinned, UnknownName
+from machmeter.listening import Say
 
 INSTALL_SECONDS = 3600.0  # some stacks have gigabytes
 
@@ -53,13 +57,42 @@ def run(project: Path, stack: str, arguments: list[str]) -> bool:
         if argument.split("=")[0] in _REFUSED:
             raise BadSetting(f"{argument.split('=')[0]} is set by --stack: leave it out, or use plain 'asv run'")
     _check_committed(project, stack)
-    changes = {"matrix": {"env": {"STACK": [stack]}}, "install_timeout": INSTALL_SECONDS}
-    configuration = derived.write(project, stack, changes)
-    bench.know_machine(project)
-    code = bench.asv_run(["--config", str(configuration), *bench.RECORDING, *arguments], project, os.environ)
-    if code not in bench.SUCCESS:
+    asvcall.know_machine(project)
+    code = asvcall.run([*_settings(project, stack), *arguments], project, os.environ)
+    if code not in asvcall.SUCCESS:
         raise RunFailed(f"asv stopped with exit code {code}: what it said is above")
     return code == 0
+
+
+def measure(project: Path, stack: str, selected: Part, say: Say) -> None:
+    """Measure `selected` in the environment of `stack`, as `bench.run` does in this one. Raises RunFailed."""
+    check(project, stack)
+    _check_committed(project, stack)
+    patterns = [argument for pattern in selected.patterns for argument in ("-b", pattern)]
+    with (
+        listening.hear(say, len(selected.cells)) as (listener, told),
+        (project / asvcall.LOG).open("a", encoding="utf-8") as output,
+    ):
+        variables = {**os.environ, **told, "MACHMETER_STORE": str(Store().root.resolve())}
+        code = asvcall.run([*_settings(project, stack), *patterns], project, variables, output)
+        if code not in asvcall.SUCCESS:
+            raise RunFailed(f"asv stopped with exit code {code} in the stack {stack}: {output.name} says why")
+        listener.tell_silent(selected.cells, listening.endings(project, told[listening.RUN]))
+
+
+def exists(project: Path, stack: str) -> bool:
+    """Return whether `stack` has an environment already, so that measuring in it installs no gigabytes."""
+    from asv.environment import get_env_name
+
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    name = get_env_name("virtualenv", python, {}, {("env", "STACK"): stack})
+    return derived.environment_folder(project, str(name)).is_dir()
+
+
+def _settings(project: Path, stack: str) -> list[str]:
+    """Return the arguments that make asv use the environment of `stack`."""
+    changes = {"matrix": {"env": {"STACK": [stack]}}, "install_timeout": INSTALL_SECONDS}
+    return ["--config", str(derived.write(project, stack, changes)), *asvcall.RECORDING]
 
 
 def _check_committed(project: Path, stack: str) -> None:

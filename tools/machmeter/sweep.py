@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import json
 import os
 import shlex
@@ -20,7 +19,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from machmeter import asvrun, backends, bench, derived, evidence, listing, models, preparation, swept
+from machmeter import (
+    asvcall,
+    asvrun,
+    backends,
+    bench,
+    derived,
+    evidence,
+    listening,
+    listing,
+    models,
+    preparation,
+    swept,
+)
 from machmeter.artifacts import Artifact, Recipe, Store
 from machmeter.asvrun import AsvRun
 from machmeter.cells import Cell
@@ -28,6 +39,7 @@ from machmeter.errors import BadSetting, DiskFull, MachmeterError, NothingSelect
 from machmeter.evidence import Recorder
 from machmeter.isolation import in_child
 from machmeter.libraries import Library
+from machmeter.listening import Say
 from machmeter.listing import Listing
 from machmeter.releases import Release
 
@@ -35,8 +47,6 @@ METHODS = "(time_forward|peakmem_forward|track_top1_agreement|track_sqnr)"
 REPEAT = "repeat=(5,1000,5.0)"  # at least 5 samples, at most 5 s of them
 LOG = Path(".asv/sweep.log")
 INSTALL_SECONDS = 3600.0
-
-Say = Callable[[str], None]
 
 
 class EachVersionCompiles(Exception):
@@ -124,7 +134,7 @@ def run(
     library: Library, releases: Iterable[Release], prepared: Prepared, project: Path, say: Say, *, again: bool = False
 ) -> None:
     """Measure what is `prepared` with each of `releases`. Raises DiskFull where an environment has no room."""
-    bench.know_machine(project)
+    asvcall.know_machine(project)
     with (project / LOG).open("w", encoding="utf-8") as output:
         for release in releases:
             version = _Version(library, release, prepared, project)
@@ -162,10 +172,10 @@ class _Version:
         """Call asv for the cells that remain, and put on record those it could not start."""
         configuration = self._write_configuration()
         patterns = [part for cell in remaining for part in ("-b", bench.pattern_of(cell, METHODS))]
-        arguments = ["--config", str(configuration), *bench.RECORDING, "-a", REPEAT, *patterns]
+        arguments = ["--config", str(configuration), *asvcall.RECORDING, "-a", REPEAT, *patterns]
         output.flush()
         position = Path(output.name).stat().st_size
-        with bench.listening(say, len(remaining)) as (listener, told):
+        with listening.hear(say, len(remaining)) as (listener, told):
             variables = {
                 **os.environ,
                 **told,
@@ -174,10 +184,10 @@ class _Version:
                 swept.VARIABLE: json.dumps(self._told),
                 "PIP_ONLY_BINARY": self._library.name,  # a version without a wheel is not compiled from source
             }
-            bench.asv_run(arguments, self._project, variables, output)
+            asvcall.run(arguments, self._project, variables, output)
             text = Path(output.name).read_text(encoding="utf-8", errors="replace")[position:]
-            self._record_unstarted(remaining, told[bench.RUN], why_asv_stopped(text))
-            listener.tell_silent(remaining, bench.endings(self._project, told[bench.RUN]))
+            self._record_unstarted(remaining, told[listening.RUN], why_asv_stopped(text))
+            listener.tell_silent(remaining, listening.endings(self._project, told[listening.RUN]))
 
     def _record_unstarted(self, remaining: list[Cell], name: str, reason: str) -> None:
         run = AsvRun(
@@ -196,15 +206,14 @@ class _Version:
 
     def _check_space(self) -> None:
         """Raise DiskFull where the environment has no room; one that exists needs none."""
-        configuration = asvrun.read_configuration(self._project / asvrun.CONFIGURATION)
-        folder = self._project / str(configuration.get("env_dir", "env"))
-        if (folder / hashlib.md5(self._environment.encode()).hexdigest()).is_dir():  # asv's own rule
+        folder = derived.environment_folder(self._project, self._environment)
+        if folder.is_dir():
             return
         free, needed = shutil.disk_usage(self._project).free, self._library.environment_bytes
         if free < needed:
             raise DiskFull(
                 f"only {free / 1e9:.1f} GB are free under {self._project} and an environment with {self._library.name} "
-                f"needs {needed / 1e9:.1f} GB: free some space; environments of earlier sweeps are in {folder}"
+                f"needs {needed / 1e9:.1f} GB: free some space; environments of earlier sweeps are in {folder.parent}"
             )
 
     def _write_configuration(self) -> Path:

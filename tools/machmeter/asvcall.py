@@ -1,0 +1,69 @@
+"""Calling asv: in this interpreter or in an environment of its own, without a prompt, and stoppable."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from machmeter import asvrun
+from machmeter.errors import RunFailed
+
+LOG = Path(".asv/bench.log")
+RECORDING = ("--record-samples", "--show-stderr")
+SUCCESS = (0, 2)  # asv's exit codes; 2: some benchmarks failed, and the evidence says why
+INTERRUPTED_SECONDS = 2.0  # for asv to end by itself when it is interrupted
+
+
+def here(
+    patterns: list[str], project: Path, environment: dict[str, str], output: Any, attributes: Iterable[str]
+) -> None:
+    """Run the benchmarks that `patterns` select in this interpreter, with asv's output in the file `output`.
+
+    `attributes` are asv's `-a`. Raises RunFailed where asv itself cannot run.
+    """
+    arguments = ["--python=same", "--set-commit-hash", "HEAD", *RECORDING]
+    arguments += [part for item in attributes for part in ("-a", item)]
+    position = output.tell()
+    code = run([*arguments, *patterns], project, environment, output)
+    if code not in SUCCESS:
+        output.flush()
+        text = Path(output.name).read_text(encoding="utf-8", errors="replace")[position:].strip()
+        last = text.splitlines()[-1].strip(" ·") if text else "it said nothing"
+        raise RunFailed(f"asv stopped with exit code {code}: {last} (all of it: {output.name})")
+
+
+def run(arguments: list[str], project: Path, environment: Mapping[str, str], output: IO[str] | None = None) -> int:
+    """Run `asv run` in `project` and return its exit code; without `output` it writes to the terminal.
+
+    An interruption is passed on, and asv is waited for: it stops the process that measures.
+    """
+    command = [sys.executable, "-m", "asv", "run", *arguments]
+    with subprocess.Popen(
+        command, cwd=project, env=environment, stdout=output, stderr=subprocess.STDOUT if output else None
+    ) as process:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            # A terminal interrupts asv too; anybody else interrupts only us.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(INTERRUPTED_SECONDS)
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(10 * INTERRUPTED_SECONDS)
+            raise
+
+
+def know_machine(project: Path) -> None:
+    """Let asv note the facts of this machine without a prompt, unless it knows the machine already."""
+    if asvrun.knows_machine():
+        return
+    command = [sys.executable, "-m", "asv", "machine", "--yes"]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RunFailed(f"asv cannot note the facts of this machine: {(done.stdout + done.stderr).strip()[-300:]}")

@@ -1,0 +1,116 @@
+"""What a command that waits for asv says meanwhile: a line for each process that ends."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+import threading
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+from machmeter import asvrun, evidence, offline, progress
+
+RUN = "MACHMETER_RUN"  # the variable with the name of a run
+
+Say = Callable[[str], None]
+
+
+class Measured(Protocol):
+    """What the evidence has a record of: a cell, or a rung."""
+
+    @property
+    def batch(self) -> int:
+        """Return the images per call."""
+        ...
+
+    def key(self) -> str:
+        """Return the name of its record."""
+        ...
+
+
+@contextlib.contextmanager
+def hear(say: Say, total: int) -> Iterator[tuple[Listener, dict[str, str]]]:
+    """Say what measuring processes finish, of `total` cells.
+
+    Yields the listener and the variables that asv must be given: where to report to, and the name of the run.
+    """
+    with tempfile.TemporaryDirectory(prefix="machmeter-") as folder:
+        pipe = Path(folder) / "progress"
+        os.mkfifo(pipe)
+        listener = Listener(pipe, say, total)
+        listener.start()
+        try:
+            yield listener, {progress.PIPE: str(pipe), RUN: uuid.uuid4().hex[:16]}
+        finally:
+            listener.stop()
+
+
+def endings(project: Path, run_name: str) -> dict[str, dict[str, Any]]:
+    """Settle the evidence of a run, and return the record of each cell in which a process failed or died."""
+    folder = asvrun.evidence_folder(asvrun.results_folder(project)) / asvrun.machine_name()
+    endings: dict[str, dict[str, Any]] = {}
+    for path in folder.glob("*.json"):
+        content = evidence.settle_file(path) or {"runs": {}}
+        for cell, processes in content["runs"].get(run_name, {"cells": {}})["cells"].items():
+            bad = [record for record in processes.values() if record["status"] != "ok"]
+            if bad:
+                endings[cell] = bad[-1]
+    return endings
+
+
+class Listener(threading.Thread):
+    """Says a line for each process that ends. It sleeps in a read until there is one."""
+
+    def __init__(self, pipe: Path, say: Say, total: int) -> None:
+        super().__init__(daemon=True)
+        self._say, self._total, self._done = say, total, set[str]()
+        self._descriptor = os.open(pipe, os.O_RDWR)  # a writer of its own: no end of file between processes
+
+    def run(self) -> None:
+        """Say what is told until there is no more."""
+        with os.fdopen(self._descriptor, "r", encoding="utf-8") as stream:
+            for line in stream:
+                event = json.loads(line)
+                if event.get("stop"):
+                    return
+                with contextlib.suppress(OSError):  # nobody reads our output any more: go on measuring
+                    self._tell(event)
+
+    def stop(self) -> None:
+        """Read what has been written, then end."""
+        os.write(self._descriptor, b'{"stop": true}\n')
+        self.join()
+
+    def tell_silent(self, part: Iterable[Measured], endings: dict[str, dict[str, Any]]) -> None:
+        """Say what became of the cells whose processes died without a word."""
+        for cell in part:
+            record = endings.get(cell.key())
+            if record and cell.key() not in self._done:
+                self._tell({"cell": cell.key(), "batch": cell.batch, **record})
+
+    def _tell(self, event: dict[str, Any]) -> None:
+        cell, failed = event["cell"], event.get("status") != "ok"
+        if cell.startswith("control."):
+            return
+        counted_by = ("time_forward", "track_throughput")
+        if event["benchmark"] in counted_by or (failed and event["benchmark"] != offline.BENCHMARK):
+            self._done.add(cell)
+        counted = f"[{len(self._done):>3}/{self._total}]"
+        if failed:
+            self._say(f"{counted} {cell}: {event.get('status')}: {event.get('reason')}")
+        elif "images_per_second" in event:
+            self._say(f"{counted} {cell}: {event['images_per_second']:.1f} images/s{_answers(event)}")
+        elif "median_seconds" in event:
+            seconds = event["median_seconds"]
+            self._say(f"{counted} {cell}: {1e3 * seconds:.2f} ms, {event['batch'] / seconds:.1f} images/s")
+        else:
+            self._say(f"{counted} {cell}: loaded in {event.get('track_load_time', 0):.2f} s{_answers(event)}")
+
+
+def _answers(event: dict[str, Any]) -> str:
+    agreement = event.get("track_top1_agreement")
+    return "" if agreement is None else f", top-1 agreement {agreement:.3f}, {event['track_sqnr']:.1f} dB"
