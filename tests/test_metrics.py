@@ -29,7 +29,7 @@ def test_every_benchmark_has_its_unit_and_direction_from_one_place() -> None:
     methods = [
         name for name in vars(suite.Inference) | vars(suite.Timing) if name.startswith(("time_", "peak", "track"))
     ]
-    assert len(methods) == 8
+    assert len(methods) == 9
     for name in methods:
         metric = metrics.metric(name)
         assert getattr(suite.Inference, name).unit == metric.unit
