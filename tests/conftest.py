@@ -23,6 +23,7 @@ globals().update(benchmark_classes(__name__, next(fake for fake in FAKES if fake
 Small.params = [Small.params[0], {batches}]
 Small.repeat = {repeat}
 Small.timeout = {timeout}
+Small.track_throughput_offline = None  # workers cannot import this package; tests/test_launch.py has them
 """
 
 
