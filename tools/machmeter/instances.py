@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from machmeter import launch, throughput
+from machmeter import disturbance, launch, throughput
 from machmeter.backends.base import Backend
 from machmeter.cells import Cell
 from machmeter.errors import CellFailed, Unsupported
@@ -60,6 +60,7 @@ class Done:
     window_seconds: float
     workers: tuple[dict[str, Any], ...]  # what each said of itself
     calls: tuple[tuple[float, ...], ...]  # seconds of every call of each
+    disturbed_share: float | None = None  # of the CPUs' time that other programs had meanwhile
 
     @property
     def images_per_second(self) -> float:
@@ -84,6 +85,7 @@ class Done:
             "images_per_second": self.images_per_second,
             "rates": list(self.rates),
             "window_seconds": self.window_seconds,
+            disturbance.SHARE: self.disturbed_share,
             "median_seconds": statistics.median(seconds),
             "call_seconds": seconds[::step],
             "instances_peak_resident_bytes": sum(peaks) if all(peaks) else None,
@@ -113,9 +115,11 @@ def run(configuration: Configuration) -> Done:
         crew.connect(instances)
         crew.tell(order)
         ready = crew.answers("ready")
+        watch = disturbance.Watch()
         begin = time.perf_counter_ns() + int(1e9 * _LEAD_SECONDS)
         crew.tell({"begin": begin, "seconds": configuration.seconds, "least_calls": LEAST_CALLS})
         finished = crew.answers("finished")
+        disturbed = watch.share(children=sum(answer["cpu_seconds"] for answer in finished))
     if problem := launch.falsehood(configuration.launch, [answer["proof"] for answer in finished]):
         raise CellFailed(problem)
     intervals = [[(start, end) for start, end in answer["intervals"]] for answer in finished]
@@ -131,6 +135,7 @@ def run(configuration: Configuration) -> Done:
             }
             for before, after in zip(ready, finished, strict=True)
         ),
+        disturbed_share=disturbed,
         calls=tuple(tuple((end - start) / 1e9 for start, end in calls) for calls in intervals),
     )
 

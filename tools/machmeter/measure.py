@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from machmeter import host, instances, offline
+from machmeter import disturbance, host, instances, offline
 from machmeter.backends.base import Backend
 from machmeter.cells import Cell, from_parameters
 from machmeter.errors import CellFailed
@@ -33,6 +33,7 @@ class Measurement:
         self._opened: Opened | None = None
         self._nanoseconds: list[int] = []
         self._throttled_before: int | None = None
+        self._watch: disturbance.Watch | None = None
         self._ready_for = ""
 
     @property
@@ -121,6 +122,7 @@ class Measurement:
             "median_seconds": float(np.median(seconds)),
             "sample_seconds": seconds,
             "throttled_periods": self._throttled(),
+            disturbance.SHARE: self._watch.share() if self._watch else None,
         }
 
     def _throttled(self) -> int | None:
@@ -144,7 +146,7 @@ class Measurement:
             facts=self.facts,
             all_images=all_images,
         )
-        self._throttled_before = host.limits().throttled_periods
+        self._throttled_before, self._watch = host.limits().throttled_periods, disturbance.Watch()
         return self._opened
 
 

@@ -25,6 +25,7 @@ from machmeter import (
     backends,
     bench,
     derived,
+    disturbance,
     evidence,
     listening,
     listing,
@@ -145,6 +146,9 @@ def run(
                 continue
             say(f"{library.name} {release.version}{when}: {len(remaining)} cells")
             version.measure(remaining, output, say)
+            if disturbed := version.disturbed(remaining):
+                say(f"other programs had the CPUs during {len(disturbed)} cells: measuring these once more")
+                version.measure(disturbed, output, say)
 
 
 class _Version:
@@ -166,6 +170,18 @@ class _Version:
             cell
             for cell in self._prepared.cells
             if not any(is_measured(run, cell, self._told, self._prepared.digests[cell.key()]) for run in runs)
+        ]
+
+    def disturbed(self, measured: Iterable[Cell]) -> list[Cell]:
+        """Return those of the cells just `measured` during which other programs had the CPUs."""
+        path = asvrun.evidence_file(self._results, asvrun.machine_name(), self._commit, self._environment)
+        runs = (evidence.read(path) or {"runs": {}})["runs"].values()
+        nothing: dict[str, Any] = {"cells": {}}
+        newest = max(runs, key=lambda run: str(run.get("started", "")), default=nothing)
+        return [
+            cell
+            for cell in measured
+            if any(disturbance.note(record) for record in newest["cells"].get(cell.key(), {}).values())
         ]
 
     def measure(self, remaining: list[Cell], output: Any, say: Say) -> None:

@@ -49,7 +49,7 @@ class Instance:
         """Call from `begin` (nanoseconds of the monotonic clock, which all processes share) for `seconds`."""
         assert self._opened is not None
         session, buffers = self._opened.session, self._opened.buffers
-        throttled = host.limits().throttled_periods
+        throttled, cpu = host.limits().throttled_periods, time.process_time()
         end = begin + int(1e9 * seconds)
         time.sleep(max(0.0, (begin - time.perf_counter_ns()) / 1e9))
         if self._parallel:
@@ -65,6 +65,7 @@ class Instance:
             "event": "finished",
             "intervals": intervals,
             "proof": launch.proof(),
+            "cpu_seconds": time.process_time() - cpu,
             "peak_resident_bytes": host.peak_resident_bytes(),
             "throttled_periods": None if throttled is None or after is None else after - throttled,
         }

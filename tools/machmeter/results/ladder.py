@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from machmeter import asvrun, evidence, launch, metrics, tuning
+from machmeter import asvrun, disturbance, evidence, launch, metrics, tuning
 from machmeter.launch import Launch
 from machmeter.results.table import Status, throughput_digits
 from machmeter.rungs import Rung
@@ -144,7 +144,7 @@ def _row(rung: Rung, item: _Found | None, speeds: Mapping[str, float], first: st
         "title": rung.title,
         "on": rung.on,
         "status": record["status"],
-        "reason": record.get("reason", ""),
+        "reason": record.get("reason", "") or disturbance.note(record) or "",
         "batch": settings.get("batch"),
         "backend": settings.get("backend", ""),
         "commit": item.commit[:8],

@@ -50,6 +50,8 @@ def print_ladder(table: LadderTable, console: Console) -> None:
         if row.status != "ok":
             style = "red" if row.status == "failed" else "dim"
             console.print(Text(f"{row.status:<7} {row.rung}: {row.reason}", style=style), soft_wrap=True)
+        elif row.reason:
+            console.print(Text(f"note    {row.rung}: {row.reason}", style="yellow"), soft_wrap=True)
     for note in [*_proofs(table), *table.notes]:
         console.print(f"note: {note}", style="yellow", highlight=False, soft_wrap=True, markup=False)
 

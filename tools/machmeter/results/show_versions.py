@@ -35,7 +35,9 @@ def print_versions(versions: Versions, console: Console) -> None:
     processor = f": {host['cpu']['model']}, {host.get('thread_budget')} threads" if host.get("cpu") else ""
     console.print(f"machine {versions.machine}{processor}", highlight=False, soft_wrap=True, markup=False)
     console.print(
-        "change: of images/s, against the version above it that has a number.", highlight=False, soft_wrap=True
+        "change: of images/s, against the version above it that has an undisturbed number.",
+        highlight=False,
+        soft_wrap=True,
     )
     for library, series in groupby(versions.series, key=lambda item: item.library):
         console.print(Text(f"\nversions of {library}", style="bold underline"))
@@ -57,6 +59,8 @@ def _block(series: Series) -> Group:
         if row.status != "ok":
             style = "red" if row.status == "failed" else "dim"
             lines.append(Text(f"{row.status:<7} {row.version}: {row.reason}", style=style))
+        elif row.reason:
+            lines.append(Text(f"note    {row.version}: {row.reason}", style="yellow"))
     lines += [Text(f"note    {note}", style="yellow") for note in series.notes]
     return Group(*lines)
 

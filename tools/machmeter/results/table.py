@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from machmeter import asvrun, cells, evidence, metrics, models, offline
+from machmeter import asvrun, cells, disturbance, evidence, metrics, models, offline
 from machmeter.cells import Cell
 from machmeter.results import peaks
 from machmeter.results.store import ResultFile, Value, read_all
@@ -206,7 +206,7 @@ def _take_records(item: _Found, records: list[Mapping[str, Any]]) -> None:
     for name in ("artifact", "threads", "operations_per_image"):
         item.record[name] = next((record[name] for record in reversed(telling) if record.get(name)), None)
     if timed:
-        item.record |= {name: timed[-1].get(name) for name in ("median_seconds", "sample_seconds")}
+        item.record |= {name: timed[-1].get(name) for name in ("median_seconds", "sample_seconds", disturbance.SHARE)}
         item.record["timed_at"] = timed[-1].get("started_at", 0.0)
 
 
@@ -237,7 +237,10 @@ def _outcome(item: _Found) -> tuple[Status, str, float | None, tuple[float, ...]
     if seconds is not None:
         late = "asv has no file of this measurement: its run was interrupted, or is not over"
         samples = (timing.samples if timing else ()) or tuple(item.record.get("sample_seconds") or ())
-        return "ok", late if item.ahead_of_asv else "", seconds, samples
+        notes = [late] if item.ahead_of_asv else []
+        if disturbed := disturbance.note(item.record):
+            notes.append(disturbed)
+        return "ok", "; ".join(notes), seconds, samples
     if item.status == "running":
         return "running", "is being measured right now", None, ()
     if any(value.number is None for value in item.values.values()):

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from machmeter import asvrun, cells, evidence, metrics, models, swept
+from machmeter import asvrun, cells, disturbance, evidence, metrics, models, swept
 from machmeter.cells import Cell
 from machmeter.releases import in_order
 from machmeter.results.table import Status, throughput_digits
@@ -29,7 +29,7 @@ class Row:
     status: Status
     reason: str = ""
     images_per_second: float | None = None
-    change_percent: float | None = None  # of images/s, against the version before that has a number
+    change_percent: float | None = None  # of images/s, against the version before that has an undisturbed number
     against: str | None = None
     p50_ms: float | None = None
     top1_agreement: float | None = None
@@ -105,6 +105,11 @@ class _Attempt:
             return "not run", reasons.get("interrupted", "") or "its latency was not timed"
         return "ok", ""
 
+    def disturbed(self) -> str | None:
+        """Return what to say where other programs had the CPUs meanwhile: such a number proves no change."""
+        timed = self._timed()
+        return disturbance.note(timed) if timed else None
+
     def seconds(self) -> float | None:
         """Return the median seconds of a call, or None where there is no number."""
         timed = self._timed()
@@ -179,8 +184,8 @@ def build(results: Path, machine: str, libraries: Iterable[str] = (), wanted: It
 
 
 def _decisive(tried: list[_Attempt]) -> _Attempt:
-    """Return the newest attempt that says something of the version."""
-    return max(tried, key=lambda attempt: (attempt.telling, attempt.when))
+    """Return the newest attempt that says something of the version, of undisturbed ones where there are any."""
+    return max(tried, key=lambda attempt: (attempt.telling, attempt.disturbed() is None, attempt.when))
 
 
 def _series(library: str, key: str, attempts: list[_Attempt]) -> Series:
@@ -191,7 +196,7 @@ def _series(library: str, key: str, attempts: list[_Attempt]) -> Series:
     before: _Attempt | None = None
     for attempt in ordered:
         rows.append(_row(cell, attempt, before))
-        if attempt.seconds() is not None:
+        if attempt.seconds() is not None and not attempt.disturbed():
             before = attempt
     return Series(
         library=library,
@@ -208,7 +213,12 @@ def _series(library: str, key: str, attempts: list[_Attempt]) -> Series:
 def _row(cell: Cell, attempt: _Attempt, before: _Attempt | None) -> Row:
     status, reason = attempt.outcome()
     seconds = attempt.seconds()
-    comparable = seconds is not None and before is not None and _conditions(attempt) == _conditions(before)
+    comparable = (
+        seconds is not None
+        and before is not None
+        and not attempt.disturbed()
+        and _conditions(attempt) == _conditions(before)
+    )
     earlier = before.seconds() if before and comparable else None
     speed = metrics.images_per_second(seconds, cell.batch) if seconds else None
     digest = attempt.digest()
@@ -217,7 +227,7 @@ def _row(cell: Cell, attempt: _Attempt, before: _Attempt | None) -> Row:
         version=attempt.version,
         released=attempt.released,
         status=status,
-        reason=reason,
+        reason=reason or attempt.disturbed() or "",
         images_per_second=_rounded(speed, throughput_digits(speed or 0.0)),
         change_percent=_rounded(100.0 * (earlier / seconds - 1.0), 1) if earlier and seconds else None,
         against=before.version if before and earlier else None,
