@@ -267,7 +267,15 @@ def test_a_number_that_was_disturbed_proves_no_change(tmp_path: Path) -> None:
 
 
 def test_an_undisturbed_measurement_wins_over_a_newer_disturbed_one(tmp_path: Path) -> None:
-    write(tmp_path, "2024.0.0", measured(50.0), run="first")
+    write(tmp_path, "2024.0.0", measured(50.0, disturbed_share=0.02), run="first")
     write(tmp_path, "2024.0.0", disturbed(100.0, started_at=9.0), run="second")
     (row,) = only(tmp_path).rows
     assert (row.images_per_second, row.reason) == (160.0, "")
+
+
+def test_what_nobody_looked_at_does_not_win_over_a_newer_measurement(tmp_path: Path) -> None:
+    """Evidence of before does not say who else was at work."""
+    write(tmp_path, "2024.0.0", measured(50.0), run="first")
+    write(tmp_path, "2024.0.0", disturbed(100.0, started_at=9.0), run="second")
+    (row,) = only(tmp_path).rows
+    assert row.images_per_second == 80.0

@@ -105,6 +105,12 @@ class _Attempt:
             return "not run", reasons.get("interrupted", "") or "its latency was not timed"
         return "ok", ""
 
+    @property
+    def quiet(self) -> bool:
+        """Return whether it is on record that nobody disturbed it: what nobody looked at is not."""
+        timed = self._timed()
+        return timed is not None and timed.get(disturbance.SHARE) is not None and self.disturbed() is None
+
     def disturbed(self) -> str | None:
         """Return what to say where other programs had the CPUs meanwhile: such a number proves no change."""
         timed = self._timed()
@@ -184,8 +190,8 @@ def build(results: Path, machine: str, libraries: Iterable[str] = (), wanted: It
 
 
 def _decisive(tried: list[_Attempt]) -> _Attempt:
-    """Return the newest attempt that says something of the version, of undisturbed ones where there are any."""
-    return max(tried, key=lambda attempt: (attempt.telling, attempt.disturbed() is None, attempt.when))
+    """Return the newest attempt that says something of the version, of those known to be undisturbed where there are any."""
+    return max(tried, key=lambda attempt: (attempt.telling, attempt.quiet, attempt.when))
 
 
 def _series(library: str, key: str, attempts: list[_Attempt]) -> Series:
