@@ -190,7 +190,7 @@ def build(results: Path, machine: str, libraries: Iterable[str] = (), wanted: It
 
 
 def _decisive(tried: list[_Attempt]) -> _Attempt:
-    """Return the newest attempt that says something of the version, of those known to be undisturbed where there are any."""
+    """Return the newest attempt that says something, of those known to be undisturbed where there are any."""
     return max(tried, key=lambda attempt: (attempt.telling, attempt.quiet, attempt.when))
 
 
