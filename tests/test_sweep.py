@@ -231,16 +231,19 @@ def test_a_sweep_survives_a_bad_version_and_an_interruption(clone: Project) -> N
     assert "failed: No matching distribution found for onnxruntime==1.14.1" in "".join(said)
     measured = timed(clone)
     assert set(measured) == {(OLD, BATCHES[0])}
+    # On a busy machine a cell is measured once more, so what counts is what each command added.
 
     done = clone.machmeter(*SWEEP)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert timed(clone) == Counter({(version, cell): 1 for version in (OLD, NEW) for cell in BATCHES})
+    continued = timed(clone)
+    assert set(continued) == {(version, cell) for version in (OLD, NEW) for cell in BATCHES}
+    assert continued[OLD, BATCHES[0]] == measured[OLD, BATCHES[0]]
     assert f"onnxruntime {OLD} (2025-07-10): 1 cells" in done.stdout
 
     third = clone.machmeter(*SWEEP)
     assert third.returncode == 0, third.stderr
     assert f"onnxruntime {NEW} (2026-11-13): all 2 cells were measured already" in third.stdout
-    assert timed(clone) == Counter({(version, cell): 1 for version in (OLD, NEW) for cell in BATCHES})
+    assert timed(clone) == continued
 
 
 @pytest.mark.network
@@ -252,11 +255,15 @@ def test_all_versions_of_a_sweep_had_the_same_artifact_and_are_what_they_say(clo
         broken, old, new = series["rows"]
         assert (broken["version"], broken["status"]) == (BROKEN, "failed")
         assert "No matching distribution" in broken["reason"]
-        assert (old["status"], old["change_percent"], new["against"]) == ("ok", None, OLD)
+        assert (old["status"], old["change_percent"], new["status"]) == ("ok", None, "ok")
         assert old["artifact"] == new["artifact"]
         assert new["top1_agreement"] == 1.0
+        if old["reason"] or new["reason"]:  # the machine is busy: no change is claimed
+            assert new["change_percent"] is None
+            continue
         ratio = new["images_per_second"] / old["images_per_second"]  # of numbers that are rounded already
         assert 1 + new["change_percent"] / 100 == pytest.approx(ratio, rel=0.01)
+        assert new["against"] == OLD
     for version in (OLD, NEW):
         environment = sweep.environment_name("onnxruntime", version)
         (path,) = clone.results.glob(f"*/*-{environment}.json")
