@@ -214,7 +214,9 @@ def timed(project: Project) -> Counter[tuple[str, str]]:
 @pytest.mark.network
 @pytest.mark.models
 def test_a_sweep_survives_a_bad_version_and_an_interruption(clone: Project) -> None:
-    program = "from machmeter.cli import main; main()"
+    # A job in the background of a shell ignores interruptions, and so would all that it starts.
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    program = f"{heed}; from machmeter.cli import main; main()"
     begun = subprocess.Popen(
         [sys.executable, "-c", program, *SWEEP],
         cwd=clone.folder, env=clone.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
