@@ -1,0 +1,1 @@
+"""Changes: steps in series, judged by the metric's direction (`detect`, `judge`, `alerts`), and how they are tried (`simulate`)."""

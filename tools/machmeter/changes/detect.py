@@ -6,9 +6,9 @@ done this way, what was tried and rejected, and how good it is.
 1. Drop what is not finite. Take logarithms, so that 10 % counts alike at 1 ms and at 1 s; a series that has a zero or
    a negative value (bytes, a count, an agreement, decibels) is taken as it is, in units of its typical magnitude.
 2. Estimate the noise from differences of neighbours, which steps hardly touch.
-3. Cut the series into stretches of one level (`segments`).
+3. Cut the series into stretches of one level each (`segments`).
 4. Doubt each cut, the weakest first, from at most 20 points on each side: it must change the median by 2 % at least,
-   survive a rank test, and be more than a slope.
+   survive a rank test, and be more than a slope. A visit of a few points that goes back is no step.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from itertools import chain, pairwise
 from multiprocessing import get_context
 
 import numpy as np
@@ -30,18 +29,22 @@ Array = npt.NDArray[np.float64]
 NEIGHBOURS = 20
 # A change of the median below this share of it is none, however certain.
 SMALLEST_CHANGE = 0.02
-# Largest p of a step: 4 points against 12 or more can reach it, 3 against 20 only just (1.1e-3) not.
-LARGEST_P = 1e-3
+# Largest p of a step: 4 points against 20 can reach 1.9e-4, 3 points never do.
+LARGEST_P = 2e-4
+# Ten points cannot reach that p. In a series shorter than `SHORT` a change of so many noise units may have a larger one.
+SHORT, CLEAR_CHANGE, LARGEST_P_OF_CLEAR = 20, 10.0, 1e-2
 # So many points that then go back to where the series was are a burst, not two steps.
 BURST = 5
 # Noise is never taken for less than this share: without it the last digit of a constant series would be an event.
 LEAST_NOISE = 0.004
 # Neighbours at these distances give the noise: the farther ones see more where a point remembers the one before.
 LAGS = (1, 2, 4)
-# How much of the change must remain when both sides may have a slope.
-REMAINS = 0.5
-# Series below this number are not worth starting processes for.
-WORTH_PROCESSES = 400
+# How much of the change must remain when both sides may have a slope; fewer points than `SLOPED` show no slope.
+REMAINS, SLOPED = 0.5, 10
+# No benchmark measures a magnitude like this; what does is broken, and its sums and squares would overflow.
+IMPOSSIBLE = 1e150
+# Fewer series than this are not worth starting processes for.
+WORTH_PROCESSES = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,21 +67,51 @@ def detect(values: npt.ArrayLike) -> list[Step]:
 
 
 def detect_many(series: Sequence[npt.ArrayLike], *, processes: int = 1) -> list[list[Step]]:
-    """Return the steps of each series. With many series the work is shared among so many processes."""
+    """Return the steps of each series. Where there are very many, so many processes share the work."""
     if processes < 2 or len(series) < WORTH_PROCESSES:
         return _detect_all(series)
     arrays = [np.asarray(values, dtype=np.float64) for values in series]
-    size = -(-len(arrays) // processes)
     # Spawned, not forked: the caller may have threads (a served site), and a forked child may wait for their locks.
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        parts = pool.map(_detect_all, [arrays[start : start + size] for start in range(0, len(arrays), size)])
-        return list(chain.from_iterable(parts))
+        # Dealt like cards: long series lie together in a store, and each process should get its share of them.
+        parts = list(pool.map(_detect_all, [arrays[first::processes] for first in range(processes)]))
+    return [parts[number % processes][number // processes] for number in range(len(arrays))]
 
 
-def _detect_all(series: Sequence[npt.ArrayLike]) -> list[list[Step]]:
-    ready = [_Series.of(np.asarray(values, dtype=np.float64)) for values in series]
-    starts = segments.cut([one.scaled / one.noise for one in ready])
-    return [_confirmed(one, cuts) for one, cuts in zip(ready, starts, strict=True)]
+def usable(values: Array) -> npt.NDArray[np.bool_]:
+    """Say which values count: those that are neither missing nor infinite nor of an impossible magnitude."""
+    return np.asarray(np.abs(values) < IMPOSSIBLE)  # false for NaN, too
+
+
+def scale(values: Array) -> Array:
+    """Return logarithms of positive values; otherwise the values over the median magnitude of those that are not 0."""
+    if (values > 0).all():
+        return np.log(values)
+    if not values.any():
+        return np.zeros_like(values)
+    # The limit keeps squares of distances finite where 1e-300 and 1e100 are in one series.
+    with np.errstate(over="ignore"):
+        return np.asarray(np.clip(values / np.median(np.abs(values[values != 0])), -1e9, 1e9))
+
+
+def noise(scaled: Array) -> float:
+    """Return the standard deviation of the noise: from median absolute differences, the largest over `LAGS`."""
+    far = [float(np.median(np.abs(scaled[lag:] - scaled[:-lag]))) for lag in LAGS if len(scaled) > 2 * lag]
+    # A normal variable's median magnitude is 0.6745 of its deviation, and a difference has two variables in it.
+    return max([LEAST_NOISE, *(value / (0.6745 * 2**0.5) for value in far)])
+
+
+def relative_change(before: float, after: float) -> float:
+    """Return the size of a change as a share of the smaller magnitude, infinite where only one of them is 0."""
+    if before == after:
+        return 0.0
+    least = min(abs(before), abs(after))
+    return abs(after - before) / least if least else float("inf")
+
+
+def sides(values: Array, start: int, at: int, end: int, neighbours: int = NEIGHBOURS) -> tuple[Array, Array]:
+    """Return the nearest points before and after `at`, inside the stretches that reach from `start` to `end`."""
+    return values[max(start, at - neighbours) : at], values[at : min(end, at + neighbours)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,103 +125,78 @@ class _Series:
 
     @classmethod
     def of(cls, given: Array) -> _Series:
-        where = np.flatnonzero(np.isfinite(given))
+        where = np.flatnonzero(usable(given))
         values = given[where]
         scaled = scale(values)
         return cls(where=where, values=values, scaled=scaled, noise=noise(scaled))
 
 
-def scale(values: Array) -> Array:
-    """Return logarithms of positive values; otherwise the values over the median magnitude of those that are not 0."""
-    if (values > 0).all():
-        return np.log(values)
-    return np.asarray(values / np.median(np.abs(values[values != 0]))) if values.any() else np.zeros_like(values)
+def _detect_all(series: Sequence[npt.ArrayLike]) -> list[list[Step]]:
+    ready = [_Series.of(np.asarray(values, dtype=np.float64)) for values in series]
+    starts = segments.cut([one.scaled / one.noise for one in ready])
+    return [_confirmed(one, _without_bursts(one, cuts)) for one, cuts in zip(ready, starts, strict=True)]
 
 
-def noise(scaled: Array) -> float:
-    """Return the standard deviation of the noise: from median absolute differences, the largest over `LAGS`."""
-    far = [np.median(np.abs(scaled[lag:] - scaled[:-lag])) for lag in LAGS if len(scaled) > 2 * lag]
-    # A normal variable's median magnitude is 0.6745 of its deviation, and a difference has two variables in it.
-    return max(LEAST_NOISE, *(float(value) / (0.6745 * 2**0.5) for value in far)) if far else LEAST_NOISE
-
-
-def relative_change(before: float, after: float) -> float:
-    """Return the size of a change as a share of the smaller magnitude, infinite where one of them only is 0."""
-    if before == after:
-        return 0.0
-    least = min(abs(before), abs(after))
-    return abs(after - before) / least if least else float("inf")
+def _without_bursts(series: _Series, starts: list[int]) -> list[int]:
+    kept = list(starts)
+    n = 0
+    while n + 1 < len(kept):
+        start, at, back, end = [0, *kept, len(series.values)][n : n + 4]
+        level = float(np.median(sides(series.scaled, start, at, end)[0]))
+        visited = float(np.median(series.scaled[at:back]))
+        level_after = float(np.median(sides(series.scaled, start, back, end)[1]))
+        if back - at <= BURST and abs(level_after - level) < abs(visited - level) / 2:
+            del kept[n : n + 2]
+            n = max(n - 1, 0)
+        else:
+            n += 1
+    return kept
 
 
 def _confirmed(series: _Series, starts: list[int]) -> list[Step]:
     """Take away the weakest cut that fails until none does: what it parted is one stretch for those beside it."""
-    starts = _without_bursts(series, list(starts))
-    while starts:
-        bounds = [0, *starts, len(series.values)]
-        steps = [_step(series, *bounds[n : n + 3]) for n in range(len(starts))]
-        failing = [
-            (step.p, -abs(relative_change(step.before, step.after)), n)
-            for n, step in enumerate(steps)
-            if not _holds(series, step, *bounds[n : n + 3])
-        ]
+    kept = list(starts)
+    while kept:
+        bounds = [0, *kept, len(series.values)]
+        around = [(bounds[n], bounds[n + 1], bounds[n + 2]) for n in range(len(kept))]
+        steps = [_step(series, *each) for each in around]
+        failing = [n for n, step in enumerate(steps) if not _holds(series, step, *around[n])]
         if not failing:
-            return [
-                Step(index=int(series.where[step.index]), before=step.before, after=step.after, p=step.p)
-                for step in steps
-            ]
-        del starts[max((p, size, n) for p, size, n in failing)[2]]
+            return steps
+        del kept[max(failing, key=lambda n: (steps[n].p, -relative_change(steps[n].before, steps[n].after)))]
     return []
 
 
-def _without_bursts(series: _Series, starts: list[int]) -> list[int]:
-    n = 0
-    while n + 1 < len(starts):
-        bounds = [0, *starts, len(series.values)]
-        start, at, back, end = bounds[n : n + 4]
-        level, visited, level_after = (
-            float(np.median(series.scaled[side]))
-            for side in (_sides(start, at, end)[0], slice(at, back), _sides(start, back, end)[1])
-        )
-        if back - at <= BURST and abs(level_after - level) < abs(visited - level) / 2:
-            del starts[n : n + 2]
-            n = max(n - 1, 0)
-        else:
-            n += 1
-    return starts
-
-
-def _sides(start: int, at: int, end: int, neighbours: int = NEIGHBOURS) -> tuple[slice, slice]:
-    return slice(max(start, at - neighbours), at), slice(at, min(end, at + neighbours))
-
-
 def _step(series: _Series, start: int, at: int, end: int) -> Step:
-    left, right = _sides(start, at, end)
-    before, after = series.values[left], series.values[right]
+    before, after = sides(series.values, start, at, end)
     return Step(
-        index=at, before=float(np.median(before)), after=float(np.median(after)), p=ranks.p_value(before, after)
+        index=int(series.where[at]),
+        before=float(np.median(before)),
+        after=float(np.median(after)),
+        p=ranks.p_value(before, after),
     )
 
 
 def _holds(series: _Series, step: Step, start: int, at: int, end: int) -> bool:
-    if step.p > LARGEST_P or relative_change(step.before, step.after) < SMALLEST_CHANGE:
+    if relative_change(step.before, step.after) < SMALLEST_CHANGE:
         return False
-    left, right = _sides(start, at, end)
-    return _more_than_a_slope(series.scaled[left], series.scaled[right])
-
-
-def _more_than_a_slope(before: Array, after: Array) -> bool:
-    """Say whether a jump remains where both sides may rise or fall together (Theil and Sen's slope, within sides)."""
-    slopes = np.concatenate([_slopes(before), _slopes(after)])
-    if len(slopes) < 90:  # fewer than ten points on both sides: a slope would be noise
-        return True
+    before, after = sides(series.scaled, start, at, end)
     jump = float(np.median(after) - np.median(before))
-    risen = float(np.median(slopes)) * (len(before) + len(after)) / 2
-    return (jump - risen) / jump >= REMAINS
+    clear = len(series.values) < SHORT and abs(jump) >= CLEAR_CHANGE * series.noise
+    if step.p > (LARGEST_P_OF_CLEAR if clear else LARGEST_P):
+        return False
+    return _more_than_a_slope(before, after, jump)
+
+
+def _more_than_a_slope(before: Array, after: Array, jump: float) -> bool:
+    """Say whether a jump remains where both sides may rise or fall alike (the slope of Theil and Sen, within sides)."""
+    sloped = [side for side in (before, after) if len(side) >= SLOPED]
+    if not sloped:
+        return True
+    slope = float(np.median(np.concatenate([_slopes(side) for side in sloped])))
+    return 1.0 - slope * (len(before) + len(after)) / 2 / jump >= REMAINS
 
 
 def _slopes(side: Array) -> Array:
     first, second = np.triu_indices(len(side), 1)
     return np.asarray((side[second] - side[first]) / (second - first))
-
-
-__all__ = ["Step", "detect", "detect_many", "noise", "pairwise", "relative_change", "scale"]

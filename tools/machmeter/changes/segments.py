@@ -27,8 +27,9 @@ PENALTY = 9.0
 GRID = 0.5
 # A level needs another point this near (in grid units): a lone outlier is no level.
 NEAR = 2
-# Series x levels that one step works on: enough to hide the interpreter, few enough for the cache.
-BATCH = 8192
+# Series x levels that one step works on: enough to hide the interpreter, few enough for the cache. And points x series
+# x levels whose moves are remembered, one byte each.
+BATCH, REMEMBERED = 8192, 2**24
 
 
 def cut(series: Sequence[Array]) -> list[list[int]]:
@@ -37,7 +38,8 @@ def cut(series: Sequence[Array]) -> list[list[int]]:
     levels = [_levels(values) for values in series]
     # Alike in length and levels together, so that little is padded.
     order = sorted(range(len(series)), key=lambda number: (len(series[number]), len(levels[number])))
-    for batch in _batches([number for number in order if len(levels[number]) > 1], levels):
+    sizes = [(number, len(series[number]), len(levels[number])) for number in order if len(levels[number]) > 1]
+    for batch in _batches(sizes):
         for number, starts in zip(batch, _cut([series[n] for n in batch], [levels[n] for n in batch]), strict=True):
             found[number] = starts
     return found
@@ -52,14 +54,15 @@ def _levels(values: Array) -> Array:
     return np.asarray(bins[near > 1] * GRID, dtype=np.float64)
 
 
-def _batches(order: Sequence[int], levels: Sequence[Array]) -> Iterator[list[int]]:
+def _batches(sizes: Sequence[tuple[int, int, int]]) -> Iterator[list[int]]:
     batch: list[int] = []
-    widest = 0
-    for number in order:
-        widest = max(widest, len(levels[number]))
-        if batch and (len(batch) + 1) * widest > BATCH:
+    longest = widest = 0
+    for number, points, levels in sizes:
+        longest, widest = max(longest, points), max(widest, levels)
+        cells = (len(batch) + 1) * widest
+        if batch and (cells > BATCH or cells * longest > REMEMBERED):
             yield batch
-            batch, widest = [], len(levels[number])
+            batch, longest, widest = [], points, levels
         batch.append(number)
     if batch:
         yield batch
