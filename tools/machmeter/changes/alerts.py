@@ -29,8 +29,9 @@ def alerting(values: npt.ArrayLike, steps: Sequence[Step]) -> list[Step]:
     used, bounds = given[where], [0, *(int(np.searchsorted(where, step.index)) for step in steps), len(where)]
     kept = []
     for number, step in enumerate(steps):
-        before, after = detect.sides(used, *bounds[number : number + 3], neighbours=NEIGHBOURS)
-        change = detect.relative_change(float(np.median(before)), float(np.median(after)))
+        start, at, end = bounds[number : number + 3]
+        before, after = detect.sides(used, start, at, end, NEIGHBOURS)
+        change = detect.relative_change(detect.middle(before), detect.middle(after))
         if change >= detect.SMALLEST_CHANGE and ranks.p_value(before, after) < LARGEST_P:
             kept.append(step)
     return kept

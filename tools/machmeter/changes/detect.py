@@ -1,7 +1,7 @@
 """Find the steps of a series: where its level changed and stayed changed.
 
-Pure: an array goes in, `Step`s come out. Missing and infinite values may be anywhere. `docs/statistics.md` says why it is
-done this way, what was tried and rejected, and how good it is.
+Pure: an array goes in, `Step`s come out. Missing and infinite values may be anywhere. `docs/statistics.md` says why
+it is done this way, what was tried and rejected, and how good it is.
 
 1. Drop what is not finite. Take logarithms, so that 10 % counts alike at 1 ms and at 1 s; a series that has a zero or
    a negative value (bytes, a count, an agreement, decibels) is taken as it is, in units of its typical magnitude.
@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from multiprocessing import get_context
 
 import numpy as np
@@ -31,14 +32,15 @@ NEIGHBOURS = 20
 SMALLEST_CHANGE = 0.02
 # Largest p of a step: 4 points against 20 can reach 1.9e-4, 3 points never do.
 LARGEST_P = 2e-4
-# Ten points cannot reach that p. In a series shorter than `SHORT` a change of so many noise units may have a larger one.
+# Ten points cannot reach that p: in a series shorter than `SHORT`, a change of so many noise units may have a larger.
 SHORT, CLEAR_CHANGE, LARGEST_P_OF_CLEAR = 20, 10.0, 1e-2
 # So many points that then go back to where the series was are a burst, not two steps.
 BURST = 5
 # Noise is never taken for less than this share: without it the last digit of a constant series would be an event.
 LEAST_NOISE = 0.004
-# Neighbours at these distances give the noise: the farther ones see more where a point remembers the one before.
-LAGS = (1, 2, 4)
+# Points at these distances give the noise: the farther ones see more where a point remembers the one before. A
+# distance needs so many times its points, or one step would be in half of the differences.
+LAGS, POINTS_PER_LAG = (1, 2, 4), 5
 # How much of the change must remain when both sides may have a slope; fewer points than `SLOPED` show no slope.
 REMAINS, SLOPED = 0.5, 10
 # No benchmark measures a magnitude like this; what does is broken, and its sums and squares would overflow.
@@ -78,6 +80,12 @@ def detect_many(series: Sequence[npt.ArrayLike], *, processes: int = 1) -> list[
     return [parts[number % processes][number // processes] for number in range(len(arrays))]
 
 
+def confirmed(values: npt.ArrayLike, starts: Sequence[int]) -> list[Step]:
+    """Return the steps among cuts that something else proposed: indices into the usable values of a series."""
+    series = _Series.of(np.asarray(values, dtype=np.float64))
+    return _confirmed(series, _without_bursts(series, list(starts)))
+
+
 def usable(values: Array) -> npt.NDArray[np.bool_]:
     """Say which values count: those that are neither missing nor infinite nor of an impossible magnitude."""
     return np.asarray(np.abs(values) < IMPOSSIBLE)  # false for NaN, too
@@ -96,9 +104,17 @@ def scale(values: Array) -> Array:
 
 def noise(scaled: Array) -> float:
     """Return the standard deviation of the noise: from median absolute differences, the largest over `LAGS`."""
-    far = [float(np.median(np.abs(scaled[lag:] - scaled[:-lag]))) for lag in LAGS if len(scaled) > 2 * lag]
+    far = [
+        float(np.median(np.abs(scaled[lag:] - scaled[:-lag]))) for lag in LAGS if len(scaled) >= POINTS_PER_LAG * lag
+    ]
     # A normal variable's median magnitude is 0.6745 of its deviation, and a difference has two variables in it.
     return max([LEAST_NOISE, *(value / (0.6745 * 2**0.5) for value in far)])
+
+
+def middle(values: Array) -> float:
+    """Return the median. NumPy's takes ten times as long for so few values, and there are a dozen per cut."""
+    ordered, half = np.sort(values), len(values) // 2
+    return float(ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2)
 
 
 def relative_change(before: float, after: float) -> float:
@@ -142,9 +158,9 @@ def _without_bursts(series: _Series, starts: list[int]) -> list[int]:
     n = 0
     while n + 1 < len(kept):
         start, at, back, end = [0, *kept, len(series.values)][n : n + 4]
-        level = float(np.median(sides(series.scaled, start, at, end)[0]))
-        visited = float(np.median(series.scaled[at:back]))
-        level_after = float(np.median(sides(series.scaled, start, back, end)[1]))
+        level = middle(sides(series.scaled, start, at, end)[0])
+        visited = middle(series.scaled[at:back])
+        level_after = middle(sides(series.scaled, start, back, end)[1])
         if back - at <= BURST and abs(level_after - level) < abs(visited - level) / 2:
             del kept[n : n + 2]
             n = max(n - 1, 0)
@@ -156,11 +172,15 @@ def _without_bursts(series: _Series, starts: list[int]) -> list[int]:
 def _confirmed(series: _Series, starts: list[int]) -> list[Step]:
     """Take away the weakest cut that fails until none does: what it parted is one stretch for those beside it."""
     kept = list(starts)
+    judged: dict[tuple[int, int, int], tuple[Step, bool]] = {}  # what lies far from a removed cut is not judged again
     while kept:
-        bounds = [0, *kept, len(series.values)]
-        around = [(bounds[n], bounds[n + 1], bounds[n + 2]) for n in range(len(kept))]
-        steps = [_step(series, *each) for each in around]
-        failing = [n for n, step in enumerate(steps) if not _holds(series, step, *around[n])]
+        around = list(zip([0, *kept[:-1]], kept, [*kept[1:], len(series.values)], strict=True))
+        for each in around:
+            if each not in judged:
+                step = _step(series, *each)
+                judged[each] = step, _holds(series, step, *each)
+        steps = [judged[each][0] for each in around]
+        failing = [n for n, each in enumerate(around) if not judged[each][1]]
         if not failing:
             return steps
         del kept[max(failing, key=lambda n: (steps[n].p, -relative_change(steps[n].before, steps[n].after)))]
@@ -171,8 +191,8 @@ def _step(series: _Series, start: int, at: int, end: int) -> Step:
     before, after = sides(series.values, start, at, end)
     return Step(
         index=int(series.where[at]),
-        before=float(np.median(before)),
-        after=float(np.median(after)),
+        before=middle(before),
+        after=middle(after),
         p=ranks.p_value(before, after),
     )
 
@@ -181,7 +201,7 @@ def _holds(series: _Series, step: Step, start: int, at: int, end: int) -> bool:
     if relative_change(step.before, step.after) < SMALLEST_CHANGE:
         return False
     before, after = sides(series.scaled, start, at, end)
-    jump = float(np.median(after) - np.median(before))
+    jump = middle(after) - middle(before)
     clear = len(series.values) < SHORT and abs(jump) >= CLEAR_CHANGE * series.noise
     if step.p > (LARGEST_P_OF_CLEAR if clear else LARGEST_P):
         return False
@@ -193,10 +213,16 @@ def _more_than_a_slope(before: Array, after: Array, jump: float) -> bool:
     sloped = [side for side in (before, after) if len(side) >= SLOPED]
     if not sloped:
         return True
-    slope = float(np.median(np.concatenate([_slopes(side) for side in sloped])))
+    slope = middle(np.concatenate([_slopes(side) for side in sloped]))
     return 1.0 - slope * (len(before) + len(after)) / 2 / jump >= REMAINS
 
 
 def _slopes(side: Array) -> Array:
-    first, second = np.triu_indices(len(side), 1)
+    first, second = _pairs(len(side))
     return np.asarray((side[second] - side[first]) / (second - first))
+
+
+@lru_cache(maxsize=64)
+def _pairs(points: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    first, second = np.triu_indices(points, 1)
+    return first, second

@@ -19,7 +19,7 @@ from machmeter.metrics import Direction
 
 Verdict = Literal["regression", "improvement", "change"]
 
-# A regression counts as much as an improvement whose factor is the square of its own: users lose by it until someone acts.
+# A regression counts like an improvement by the square of its factor: users lose by it until someone acts.
 WEIGHTS: dict[Verdict, float] = {"regression": 2.0, "change": 1.5, "improvement": 1.0}
 # From or to nothing has no factor; it ranks like this one, and so does any larger.
 LARGEST_FACTOR = 1000.0

@@ -6,8 +6,8 @@ stretch costs a penalty, and the cheapest cut of all is found exactly. Capped sq
 "Changepoint detection in the presence of outliers", JASA 114 (2019).
 
 Levels are taken from a grid of half a noise unit, and only where the series has points. With a fixed set of levels
-the best cut is a Viterbi path: each point either stays on its level or pays the penalty and takes the cheapest one. That
-is linear in the number of points, unlike a search over pairs of points, and one step of it serves many series.
+the best cut is a Viterbi path: each point either stays on its level or pays the penalty and takes the cheapest one.
+That is linear in the number of points, unlike a search over pairs of points, and one step of it serves many series.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Array = npt.NDArray[np.float64]
 
 # Half the square of 3: a point three noise units away, or a hundred, says "not this level" equally loudly.
 CAP = 4.5
-# What a stretch costs beside its points: as much as two clear points bring in. The detector doubts every cut afterwards.
+# What a stretch costs beside its points: as much as two clear points bring in. Every cut is doubted afterwards.
 PENALTY = 9.0
 # Distance of two levels, in noise units.
 GRID = 0.5
@@ -96,7 +96,9 @@ def _cut(series: list[Array], levels: list[Array]) -> list[list[int]]:
     return _paths(cost.argmin(axis=1), cheapest_from, moved)
 
 
-def _paths(last: npt.NDArray[np.intp], cheapest_from: npt.NDArray[np.int32], moved: npt.NDArray[np.bool_]) -> list[list[int]]:
+def _paths(
+    last: npt.NDArray[np.intp], cheapest_from: npt.NDArray[np.int32], moved: npt.NDArray[np.bool_]
+) -> list[list[int]]:
     starts: list[list[int]] = [[] for _ in last]
     level, rows = last.copy(), np.arange(len(last))
     for point in range(len(moved) - 1, 0, -1):

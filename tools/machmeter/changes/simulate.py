@@ -46,9 +46,7 @@ class Score:
     missed: int = 0
 
     def __add__(self, other: Score) -> Score:
-        return Score(
-            right=self.right + other.right, wrong=self.wrong + other.wrong, missed=self.missed + other.missed
-        )
+        return Score(right=self.right + other.right, wrong=self.wrong + other.wrong, missed=self.missed + other.missed)
 
     @property
     def f1(self) -> float:
@@ -105,7 +103,7 @@ def _gaussian(rng: np.random.Generator, points: int) -> Array:
 def _process(rng: np.random.Generator, points: int) -> Array:
     """Two processes a point, each a little slower than the best by a skewed amount."""
     spread = _spread(rng)
-    return 1.0 + spread * rng.gamma(2.0, 0.7, size=(2, points)).mean(axis=0) * 1.4
+    return np.asarray(1.0 + 1.4 * spread * rng.gamma(2.0, 0.7, size=(2, points)).mean(axis=0))
 
 
 def _student(rng: np.random.Generator, points: int) -> Array:
@@ -119,7 +117,8 @@ def _skewed(rng: np.random.Generator, points: int) -> Array:
 def _bimodal(rng: np.random.Generator, points: int) -> Array:
     """A process falls into one of two modes, 2 % to 8 % apart (huge pages or not, one core's cache or both)."""
     other = rng.random(points) < rng.uniform(0.1, 0.5)
-    return (1.0 + 0.6 * _spread(rng) * rng.standard_normal(points)) * np.where(other, 1.0 + rng.uniform(0.02, 0.08), 1.0)
+    within = 1.0 + 0.6 * _spread(rng) * rng.standard_normal(points)
+    return np.asarray(within * np.where(other, 1.0 + rng.uniform(0.02, 0.08), 1.0))
 
 
 def _outliers(rng: np.random.Generator, points: int) -> Array:
