@@ -158,6 +158,13 @@ def test_levels_need_not_be_positive(before: float, after: float) -> None:
     assert [(one.index, one.before, one.after) for one in step] == [(20, before, after)]
 
 
+def test_a_few_zeros_are_outliers_and_hide_no_step() -> None:
+    """One broken run must not turn a series of times into one without logarithms."""
+    values = wobbling((100, 60), (1, 60), (1.2, 60))
+    values[5] = values[100] = 0.0
+    assert indices(values) == [60, 120]
+
+
 def test_the_array_that_is_given_stays_as_it_is() -> None:
     values = np.array([3.0, 2.0, NAN] * 20)
     before = values.copy()

@@ -3,9 +3,9 @@
 Pure: an array goes in, `Step`s come out. Missing and infinite values may be anywhere. `docs/statistics.md` says why
 it is done this way, what was tried and rejected, and how good it is.
 
-1. Drop what is not finite. Take logarithms, so that 10 % counts alike at 1 ms and at 1 s; a series that has a zero or
-   a negative value (bytes, a count, an agreement, decibels) is taken as it is, in units of its typical magnitude.
-2. Estimate the noise from differences of neighbours, which steps hardly touch (`series`).
+1. Drop what is not finite. Take logarithms, so that 10 % counts alike at 1 ms and at 1 s; a series that has zeros or
+   negative values (bytes, a count, decibels) is taken as it is, in units of its typical magnitude (`series`).
+2. Estimate the noise from differences of neighbours, which steps hardly touch.
 3. Cut the series into stretches of one level each (`segments`).
 4. Doubt each cut, the weakest first, from at most 20 points on each side (`doubts`): it must change the median by 2 %
    at least, be certain by a rank test or by a kernel's, and be more than a slope. A visit of a few points is no step.

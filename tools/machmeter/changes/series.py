@@ -11,6 +11,8 @@ Array = npt.NDArray[np.float64]
 
 # No benchmark measures a magnitude like this; what does is broken, and its sums and squares would overflow.
 IMPOSSIBLE = 1e150
+# A series with this share of zeros still has logarithms; zeros lie so far below its smallest value (a factor of 150).
+FEW_ZEROS, FAR_BELOW = 0.1, 5.0
 # Noise is never taken for less than this share: without it the last digit of a constant series would be an event.
 LEAST_NOISE = 0.004
 # Points at these distances give the noise: the farther ones see more where a point remembers the one before. A
@@ -46,9 +48,14 @@ def usable(values: Array) -> npt.NDArray[np.bool_]:
 
 
 def scale(values: Array) -> Array:
-    """Return logarithms of positive values; otherwise the values over the median magnitude of those that are not 0."""
-    if (values > 0).all():
-        return np.log(values)
+    """Return logarithms where no value is negative and few are 0; otherwise the values over their typical magnitude.
+
+    The few zeros (a broken run) lie far below everything else. The typical magnitude is the median of those not 0.
+    """
+    positive = values > 0
+    if not (values < 0).any() and len(values) - positive.sum() <= FEW_ZEROS * len(values):
+        floor = np.log(values[positive].min(initial=IMPOSSIBLE)) - FAR_BELOW
+        return np.log(values, out=np.full_like(values, floor), where=positive)
     if not values.any():
         return np.zeros_like(values)
     # The limit keeps squares of distances finite where 1e-300 and 1e100 are in one series.
