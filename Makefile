@@ -48,7 +48,7 @@ lint: $(VENV)/.dev  ## ruff and mypy
 bench-harness: setup  ## Measure what our harness itself costs, against each runtime's own tools
 	$(BIN)/python tools/bench_harness.py
 
-bench-changes: $(VENV)/.dev  ## Try detectors of steps, asv's among them, on simulated histories (five minutes on 2 cores)
+bench-changes: $(VENV)/.dev  ## Try detectors of steps, asv's among them, on simulated histories (a minute on 2 idle cores)
 	$(BIN)/python tools/bench_changes.py
 
 clean:  ## Remove the environment and asv's builds; results, evidence and the artifact store stay
