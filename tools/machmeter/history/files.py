@@ -179,7 +179,11 @@ class _Builder:
         self._places.append((benchmark, count))
         self._values.extend(values)
         absent = [None] * count
-        for kept, name in ((self._low, "stats_ci_99_a"), (self._high, "stats_ci_99_b"), (self._samples, "stats_repeat")):
+        for kept, name in (
+            (self._low, "stats_ci_99_a"),
+            (self._high, "stats_ci_99_b"),
+            (self._samples, "stats_repeat"),
+        ):
             found = cell(name)
             kept.extend(found if isinstance(found, list) and len(found) == count else absent)
 
@@ -266,9 +270,7 @@ def _grid(params: Any) -> tuple[tuple[str, ...], ...] | None:
         return ()
     if not isinstance(params, list) or not all(isinstance(values, list) for values in params):
         return None
-    return tuple(
-        tuple(value if isinstance(value, str) else json.dumps(value) for value in values) for values in params
-    )
+    return tuple(tuple(value if isinstance(value, str) else json.dumps(value) for value in values) for values in params)
 
 
 def _lenient(values: list[Any]) -> NDArray[np.float64]:
