@@ -72,8 +72,10 @@ def make_benchmarks(count: int, files: int, rng: np.random.Generator) -> list[Ma
         params = [[str(value) for value in rng.choice(_VALUES, size, replace=False)] for size in sizes]
         cells = int(np.prod(sizes)) if sizes else 1
         scale = 10 ** rng.uniform(6, 9) if kind in ("peakmem", "mem") else 10 ** rng.uniform(-6, 0.5)
-        steps = sorted((int(rng.integers(1, max(files, 2))), float(rng.choice([0.5, 0.8, 0.9, 1.1, 1.25, 2.0])))
-                       for _ in range(rng.poisson(2)))  # fmt: skip
+        steps = sorted(
+            (int(rng.integers(1, max(files, 2))), float(rng.choice([0.5, 0.8, 0.9, 1.1, 1.25, 2.0])))
+            for _ in range(rng.poisson(2))
+        )
         changes = sorted({int(rng.integers(1, max(files, 2))) for _ in range(2)}) if rng.random() < 0.2 else []
         name = f"module_{number % 37:02}.Suite{number:03}.{kind}_operation"
         made.append(
@@ -88,7 +90,7 @@ def make_benchmarks(count: int, files: int, rng: np.random.Generator) -> list[Ma
                 impossible=rng.random(cells) < (0.08 if depth > 1 else 0.0),
                 failing=tuple(sorted(int(place) for place in rng.integers(0, files, 2)))
                 if rng.random() < 0.15
-                else (files, files),  # fmt: skip
+                else (files, files),
                 first=int(rng.integers(0, max(files // 2, 1))) if rng.random() < 0.2 else 0,
                 versions=[(0, _digest(name, 0))] + [(start, _digest(name, start)) for start in changes],
             )
@@ -148,8 +150,13 @@ def generate(folder: Path, files: int = 1433, benchmarks: int = 284, seed: int =
     for number in range(files):
         environment = ENVIRONMENTS[0 if number < 0.7 * files else 1]
         commit = hashlib.sha1(f"{seed} {number}".encode()).hexdigest()
-        name = "-".join(["virtualenv", f"py{environment['python']}", *(f"{key}{text}" for key, text in
-                         environment["requirements"].items())])  # fmt: skip
+        name = "-".join(
+            [
+                "virtualenv",
+                f"py{environment['python']}",
+                *(f"{key}{text}" for key, text in environment["requirements"].items()),
+            ]
+        )
         date = FIRST_DATE + number * DAY // 2
         content = {
             "commit_hash": commit,

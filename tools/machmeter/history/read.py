@@ -169,8 +169,8 @@ def _commits(
                 orphan=places is not None and place is None,
             )
         )
-    number = {commit.hash: position for position, commit in enumerate(commits)}
-    return commits, np.array([number[header.commit] for header in headers], np.int32)
+    numbered = {commit.hash: position for position, commit in enumerate(commits)}
+    return commits, np.array([numbered[header.commit] for header in headers], np.int32)
 
 
 def _runs(table: Table, places: Places, machines: Sequence[Machine], environments: Sequence[Environment]) -> list[Run]:
