@@ -33,8 +33,9 @@ def files(history: History) -> Iterator[tuple[str, dict[str, Any]]]:
     for (machine, environment), some in sorted(groups.items()):
         folder = f"data/columns/{machine}/{environment}"
         ran = np.array(commits[machine, environment], np.int32)
-        yield f"{folder}/scale.json", scale(some, places, ran)
-        codes = _codes(some, ran)
+        ends = [_ends(item) for item in some]
+        yield f"{folder}/scale.json", scale(some, ends, places, ran)
+        codes = _codes(some, ends, ran)
         for number, start in enumerate(range(0, len(ran), RUNS_PER_FILE)):
             block = range(start, min(start + RUNS_PER_FILE, len(ran)))
             yield (
@@ -47,10 +48,12 @@ def files(history: History) -> Iterator[tuple[str, dict[str, Any]]]:
             )
 
 
-def scale(some: list[Series], places: dict[str, int], ran: NDArray[np.int32]) -> dict[str, Any]:
+_Ends = tuple[float, float, bool]  # smallest and largest value, and whether all are positive
+
+
+def scale(some: list[Series], ends: list[_Ends], places: dict[str, int], ran: NDArray[np.int32]) -> dict[str, Any]:
     """Return what all columns of a machine and environment share: which series they have, their ends and versions."""
     position = {item.benchmark.key: {values: n for n, values in enumerate(item.benchmark.params)} for item in some}
-    ends = [_ends(item) for item in some]
     return {
         "schema": 1,
         "runs_per_file": RUNS_PER_FILE,
@@ -78,7 +81,7 @@ def _versions(some: list[Series], ran: NDArray[np.int32]) -> dict[str, list[int]
     return {key: encode.runs(versions) for key, versions in known.items()}
 
 
-def _ends(item: Series) -> tuple[float, float, bool]:
+def _ends(item: Series) -> _Ends:
     """Return the smallest and the largest value, and whether all are positive. Ends are exact: one value is itself."""
     value = item.value[item.state == OK]
     if not len(value):
@@ -92,14 +95,15 @@ def _spread(item: Series) -> float:
     with np.errstate(divide="ignore", invalid="ignore"):
         share = (item.high - item.low) / 2 / np.abs(item.value)
     share = share[np.isfinite(share)]
-    return float(np.median(share)) if len(share) else float("nan")
+    return float(np.partition(share, len(share) // 2)[len(share) // 2]) if len(share) else float("nan")
 
 
-def _codes(some: list[Series], ran: NDArray[np.int32]) -> NDArray[np.int64]:
+def _codes(some: list[Series], ends: list[_Ends], ran: NDArray[np.int32]) -> NDArray[np.int64]:
     """Return the codes of all series at all runs: runs × series."""
-    codes = np.full((len(ran), len(some)), ABSENT, np.int64)
-    for number, item in enumerate(some):
-        least, most, positive = _ends(item)
+    codes = np.full((len(some), len(ran)), ABSENT, np.int64)
+    place = np.zeros(int(ran.max(initial=0)) + 1, np.int64)
+    place[ran] = np.arange(len(ran))
+    for number, (item, (least, most, positive)) in enumerate(zip(some, ends, strict=True)):
         measured = item.state == OK
         code = np.full(len(item), MISSING, np.int64)
         code[item.state == FAILED] = GONE
@@ -113,5 +117,5 @@ def _codes(some: list[Series], ran: NDArray[np.int32]) -> NDArray[np.int64]:
             code[measured] = np.rint(share * encode.COARSE_LEVELS).astype(np.int64)
         else:
             code[measured] = 0
-        codes[np.searchsorted(ran, item.commits), number] = code
-    return codes
+        codes[number, place[item.commits]] = code
+    return codes.T

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from machmeter.history.model import Event, History, Run
@@ -47,26 +48,34 @@ def between_runs(history: History) -> Iterator[Event]:
                         kind=kind,
                         details=tuple(found),
                     )
+            # A run without evidence says nothing: the next that has some is compared with the last that had.
+            run = replace(run, host=run.host or before.host, packages=run.packages or before.packages)
         before = run
 
 
 def facts(run: Run) -> dict[str, str]:
     """Return what is on record of the host of `run` that bears on its numbers: from the evidence, else from asv."""
-    found = {name: fact for name, path in _HOST if (fact := _fact(run.host, path))}
-    for name, noted in _NOTED:
-        if name not in found and run.params.get(noted):
-            found[name] = run.params[noted]
-    if "kernel" in found:  # asv's name of the system holds the same
-        found.pop("system", None)
-    return found
+    return {**_noted(run), **_recorded(run)} if run.host else _noted(run)
 
 
 def host(old: Run, new: Run) -> list[Difference]:
     """Return the facts of the host that differ. What only one of the runs has on record is no difference."""
     if not old.host and not new.host and old.params == new.params:
         return []  # as in nearly every run of a foreign project
-    first, second = facts(old), facts(new)
+    # asv and the evidence name the same CPU differently: each is compared with its own kind.
+    first, second = _noted(old), _noted(new)
+    if old.host and new.host:
+        first, second = {**first, **_recorded(old)}, {**second, **_recorded(new)}
+        first.pop("system", None)  # the kernel, once more
     return [(name, fact, second[name]) for name, fact in first.items() if second.get(name, fact) != fact]
+
+
+def _recorded(run: Run) -> dict[str, str]:
+    return {name: fact for name, path in _HOST if (fact := _fact(run.host, path))}
+
+
+def _noted(run: Run) -> dict[str, str]:
+    return {name: run.params[noted] for name, noted in _NOTED if run.params.get(noted)}
 
 
 def packages(old: Run, new: Run) -> list[Difference]:
