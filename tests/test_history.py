@@ -180,7 +180,9 @@ def test_tags_take_one_call_of_git_however_many(tmp_path: Path, monkeypatch: pyt
     """R15: 400 tags."""
     commits = make_repository(tmp_path / "repository", 400)
     lines = "".join(f"create refs/tags/v{number:03} {name}\n" for number, name in enumerate(commits))
-    subprocess.run(["git", "-C", str(tmp_path / "repository"), "update-ref", "--stdin"], input=lines.encode(), check=True)
+    subprocess.run(
+        ["git", "-C", str(tmp_path / "repository"), "update-ref", "--stdin"], input=lines.encode(), check=True
+    )
     write(tmp_path / "results", commits[7], GOOD)
     calls = []
     run = subprocess.run
@@ -216,7 +218,9 @@ def test_environments_that_asv_writes_alike_are_kept_apart(tmp_path: Path) -> No
 SAFE = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
 
-@pytest.mark.parametrize("name", ["../../etc", "<img src=x onerror=1>", "a/b?c#d", "..", "Ünïcode", "", "CON", "x" * 300])
+@pytest.mark.parametrize(
+    "name", ["../../etc", "<img src=x onerror=1>", "a/b?c#d", "..", "Ünïcode", "", "CON", "x" * 300]
+)
 def test_any_name_makes_a_safe_file_name_of_its_own(tmp_path: Path, name: str) -> None:
     """R5, R13."""
     write(tmp_path, 1, {f"{name}.time_x": result([1.0, 2.0], [[repr(name), "'other'"]])}, machine=name, folder="f")
@@ -349,7 +353,11 @@ def test_descriptions_that_cannot_be_read_are_named(tmp_path: Path, text: str) -
 
 
 def evidence(results: Path, number: int, cells: dict[str, dict[str, Any]], **run: Any) -> None:
-    described = {"started": "2026-01-01T00:00:00Z", "cells": {key: {"p": record} for key, record in cells.items()}, **run}
+    described = {
+        "started": "2026-01-01T00:00:00Z",
+        "cells": {key: {"p": record} for key, record in cells.items()},
+        **run,
+    }
     content = {"schema": 1, "machine": "here", "commit": commit_hash(number), "environment": "env"}
     path = results.parent / "evidence" / "here" / f"{commit_hash(number)[:8]}-env.json"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -388,7 +396,9 @@ def test_events_name_what_changed_between_runs(tmp_path: Path) -> None:
     evidence(results, 1, {}, host=old, versions={"torch": "2.13.0", "numpy": "2.0", "gone": "1"})
     evidence(results, 2, {}, host=old, versions={"torch": "2.14.1", "numpy": "2.0", "added": "3"})
     evidence(results, 3, {}, host=new, versions={"torch": "2.14.1", "numpy": "2.0", "added": "3"})
-    evidence(results, 5, {}, host=new, versions={"torch": "2.14.2", "numpy": "2.0", "added": "3"})  # the fourth has none
+    evidence(
+        results, 5, {}, host=new, versions={"torch": "2.14.2", "numpy": "2.0", "added": "3"}
+    )  # the fourth has none
     events = read(results).events
     assert [(item.commit, item.kind, item.text) for item in events] == [
         (1, "packages", "added none → 3, gone 1 → none, torch 2.13.0 → 2.14.1"),

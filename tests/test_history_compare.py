@@ -31,9 +31,7 @@ def test_both_directions_are_judged(tmp_path: Path) -> None:
     described = {"m.track_rate": {"unit": "images/s"}, "m.track_other": {"unit": "things"}}
     (tmp_path / "benchmarks.json").write_text(json.dumps(described))
     names = ("m.track_rate", "m.time_x", "m.track_other")
-    found = compared(
-        tmp_path, {name: result([2.0]) for name in names}, {name: result([1.0]) for name in names}
-    )
+    found = compared(tmp_path, {name: result([2.0]) for name in names}, {name: result([1.0]) for name in names})
     assert {pair.head.benchmark.name: (pair.ratio, pair.verdict, pair.words) for pair in found.pairs} == {
         "m.track_rate": (0.5, "worse", "0.5"),
         "m.time_x": (0.5, "better", "0.5"),
