@@ -5,7 +5,6 @@
 PYTHON ?= python3
 MODEL ?= ResNet50
 BENCH ?=
-SITE ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -49,8 +48,8 @@ lint: $(VENV)/.dev  ## ruff and mypy
 bench-harness: setup  ## Measure what our harness itself costs, against each runtime's own tools
 	$(BIN)/python tools/bench_harness.py
 
-bench-site: setup  ## Measure reading, change detection and export of a large generated store (SITE=--publish: asv's own pages too)
-	$(BIN)/python tools/bench_site.py $(SITE)
+bench-site: setup  ## Measure reading, change detection and export of a large generated store (BENCH=--publish: asv's own pages too)
+	$(BIN)/python tools/bench_site.py $(BENCH)
 
 clean:  ## Remove the environment and asv's builds; results, evidence and the artifact store stay
 	rm -rf $(VENV) .asv build tools/*.egg-info

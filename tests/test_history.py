@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from asvstore import DAY, commit_hash, real_store, result, write
 
+from asvstore import DAY, commit_hash, real_store, result, write
 from machmeter.errors import BadSetting
 from machmeter.history import columns, settings
 from machmeter.history.model import FAILED, NOT_AVAILABLE, NOT_RUN, OK, SKIPPED, UNREADABLE

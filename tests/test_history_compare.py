@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asvstore import DAY, result, write
 
+from asvstore import DAY, result, write
 from machmeter.history import compare as comparing
 from machmeter.history.compare import Comparison, column, compare
 from machmeter.history.latest import missing, standings

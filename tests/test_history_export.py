@@ -11,8 +11,8 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
-from asvstore import real_store, result, write
 
+from asvstore import real_store, result, write
 from machmeter.changes.detect import Step
 from machmeter.history import changed, encode, export
 from machmeter.history.badges import badge

@@ -68,7 +68,7 @@ def levels(values: NDArray[np.float64], least: float, most: float, count: int) -
     if most <= least:
         return np.zeros(len(values), np.int64)
     code = np.rint(np.log(values / least) * (count / np.log(most / least))).astype(np.int64)
-    return np.minimum(code, count)
+    return np.asarray(np.minimum(code, count))
 
 
 def letters(codes: NDArray[np.int64], width: int) -> str:
@@ -117,6 +117,8 @@ def positions(ascending: NDArray[np.int32]) -> list[int]:
     """Return ascending positions as [skip, take, skip, take, ...]: skip so many, then take so many in a row."""
     if not len(ascending):
         return []
+    if ascending[-1] - ascending[0] + 1 == len(ascending):
+        return [int(ascending[0]), len(ascending)]
     gaps = np.flatnonzero(np.diff(ascending) != 1) + 1
     begins = np.concatenate([[0], gaps])
     ends = np.concatenate([gaps, [len(ascending)]])
@@ -130,6 +132,8 @@ def runs(values: NDArray[Any]) -> list[int]:
     """Return `values` as [count, value, count, value, ...]."""
     if not len(values):
         return []
+    if (values == values[0]).all():
+        return [len(values), int(values[0])]
     begins = np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])
     counts = np.diff(np.concatenate([begins, [len(values)]]))
     found: list[int] = np.stack([counts, values[begins].astype(np.int64)], axis=1).ravel().tolist()
