@@ -138,6 +138,21 @@ def test_a_row_that_cannot_be_used_is_named(tmp_path: Path, row: Any, reason: st
     assert [item.reason for item in history.left_out] == [reason]
 
 
+def test_files_beside_the_machines_folders_are_named_too(tmp_path: Path) -> None:
+    write(tmp_path, 1, GOOD)
+    (tmp_path / "notes.json").write_text("{}")
+    (tmp_path / "here" / "README.txt").write_text("not ours")
+    assert [(item.path, item.reason) for item in read(tmp_path).left_out] == [
+        ("notes.json", "is not an asv result file")
+    ]
+
+
+def test_the_folder_of_one_machine_is_a_store_too(tmp_path: Path) -> None:
+    write(tmp_path, 1, GOOD)
+    (machine,) = read(tmp_path / "here").machines
+    assert (machine.name, machine.folder) == ("here", "")
+
+
 def test_a_store_without_results_is_an_empty_history(tmp_path: Path) -> None:
     history = read(tmp_path)
     assert (history.series, history.commits, history.machines, history.newest) == ((), (), (), None)
@@ -401,11 +416,11 @@ def test_events_name_what_changed_between_runs(tmp_path: Path) -> None:
     )  # the fourth has none
     events = read(results).events
     assert [(item.commit, item.kind, item.text) for item in events] == [
-        (1, "packages", "added none → 3, gone 1 → none, torch 2.13.0 → 2.14.1"),
+        (1, "packages", "torch 2.13.0 → 2.14.1, added none → 3, gone 1 → none"),
         (2, "host", "kernel 6.1 → 6.2"),
         (4, "packages", "torch 2.14.1 → 2.14.2"),
     ]
-    assert events[0].details == (("added", "", "3"), ("gone", "1", ""), ("torch", "2.13.0", "2.14.1"))
+    assert events[0].details == (("torch", "2.13.0", "2.14.1"), ("added", "", "3"), ("gone", "1", ""))
 
 
 def test_events_of_a_foreign_project_come_from_its_own_files(tmp_path: Path) -> None:

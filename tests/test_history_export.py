@@ -342,3 +342,32 @@ def test_a_badge_says_images_per_second_and_the_trend(tmp_path: Path) -> None:
     write(tmp_path, 30, {ours: result([None], [["'int8'"], ["8"]])})
     (series,) = read(tmp_path).series
     assert badge(series)["message"] == "failed"
+
+
+def test_runs_hold_each_host_and_each_set_of_packages_once(tmp_path: Path) -> None:
+    for number in range(3):
+        write(tmp_path, number, {"m.time_x": result([1.0])}, params={"machine": "here", "cpu": "AAB"[number]})
+    runs = json.loads(exported(read(tmp_path))["data/runs.json"])
+    started = [1_700_000_000_000] * 3
+    assert runs == {
+        "schema": 1,
+        "runs": [
+            {
+                "machine": 0,
+                "environment": 0,
+                "commit": [0, 1, 2],
+                "started": started,
+                "host": [0, 0, 1],
+                "packages": [0, 0, 0],
+            }
+        ],
+        "hosts": [{"CPU": "A"}, {"CPU": "B"}],
+        "packages": [{}],
+    }
+
+
+def test_reasons_without_end_are_counted(tmp_path: Path) -> None:
+    write(tmp_path, 1, {f"m.track_{number}": result([f"text {number}"]) for number in range(250)})
+    left_out = json.loads(exported(read(tmp_path))["data/index.json"])["left_out"]
+    assert len(left_out) == 201
+    assert left_out[-1] == {"reason": "50 further reasons", "count": 50, "paths": []}

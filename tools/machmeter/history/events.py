@@ -30,6 +30,10 @@ _NOTED = (("CPU", "cpu"), ("logical CPUs", "num_cpu"), ("architecture", "arch"),
 # Differences that make two numbers incomparable, rather than only explain a step.
 INCOMPARABLE = ("CPU", "GPU", "driver", "thread budget", "CPU quota", "physical cores", "logical CPUs", "architecture")
 
+# Packages that run the models are named first; the rest follows by name.
+_RUNTIMES = ("torch", "torchao", "onnxruntime", "onnxruntime-gpu", "openvino", "nncf", "tensorrt")
+_RUNTIMES += ("intel-extension-for-pytorch", "torchvision", "timm", "onnx", "numpy")
+
 _NAMED = 6  # in the line of text; the details have all
 
 
@@ -55,7 +59,10 @@ def between_runs(history: History) -> Iterator[Event]:
 
 def facts(run: Run) -> dict[str, str]:
     """Return what is on record of the host of `run` that bears on its numbers: from the evidence, else from asv."""
-    return {**_noted(run), **_recorded(run)} if run.host else _noted(run)
+    found = {**_noted(run), **_recorded(run)}
+    if "kernel" in found:
+        found.pop("system", None)  # the kernel, once more
+    return found
 
 
 def host(old: Run, new: Run) -> list[Difference]:
@@ -79,10 +86,10 @@ def _noted(run: Run) -> dict[str, str]:
 
 
 def packages(old: Run, new: Run) -> list[Difference]:
-    """Return the installed packages that differ, by name; none where either run has none on record."""
+    """Return the installed packages that differ, runtimes first; none where either run has none on record."""
     if not old.packages or not new.packages:
         return []
-    names = sorted({*old.packages, *new.packages})
+    names = sorted({*old.packages, *new.packages}, key=lambda name: (name not in _RUNTIMES, name))
     pairs = ((name, old.packages.get(name, ""), new.packages.get(name, "")) for name in names)
     return [(name, before, after) for name, before, after in pairs if before != after]
 

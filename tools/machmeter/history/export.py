@@ -28,6 +28,7 @@ from machmeter.history.model import OK, STATES, History, Series
 SCHEMA = 1
 
 _WORTH_PROCESSES = 500  # series
+_REASONS = 200  # that are told; a foreign project may have one for each value
 _EXAMPLES = 5  # paths that are named for each reason why files were left out
 
 
@@ -160,7 +161,11 @@ def _left_out(history: History) -> list[dict[str, Any]]:
     for item in history.left_out:
         reasons.setdefault(item.reason, []).append(item.path)
     ordered = sorted(reasons.items(), key=lambda pair: (-len(pair[1]), pair[0]))
-    return [{"reason": reason, "count": len(paths), "paths": paths[:_EXAMPLES]} for reason, paths in ordered]
+    told = [{"reason": reason, "count": len(paths), "paths": paths[:_EXAMPLES]} for reason, paths in ordered[:_REASONS]]
+    if rest := ordered[_REASONS:]:
+        count = sum(len(paths) for _, paths in rest)
+        told.append({"reason": f"{len(rest)} further reasons", "count": count, "paths": []})
+    return told
 
 
 def keys(history: History) -> dict[str, Any]:
