@@ -31,8 +31,8 @@ _NOTED = (("CPU", "cpu"), ("logical CPUs", "num_cpu"), ("architecture", "arch"),
 INCOMPARABLE = ("CPU", "GPU", "driver", "thread budget", "CPU quota", "physical cores", "logical CPUs", "architecture")
 
 # Packages that run the models are named first; the rest follows by name.
-_RUNTIMES = ("torch", "torchao", "onnxruntime", "onnxruntime-gpu", "openvino", "nncf", "tensorrt")
-_RUNTIMES += ("intel-extension-for-pytorch", "torchvision", "timm", "onnx", "numpy")
+_RUNTIMES = {"torch", "torchao", "onnxruntime", "onnxruntime-gpu", "openvino", "nncf", "tensorrt"}
+_RUNTIMES |= {"intel-extension-for-pytorch", "torchvision", "timm", "onnx", "numpy"}
 
 _NAMED = 6  # in the line of text; the details have all
 
