@@ -1,6 +1,6 @@
 # Everything a contributor or a user runs. `make` alone prints this list.
 .DEFAULT_GOAL := help
-.PHONY: help setup bench show test test-quick lint bench-harness bench-changes clean
+.PHONY: help setup bench show test test-quick lint bench-harness bench-site bench-changes clean
 
 PYTHON ?= python3
 MODEL ?= ResNet50
@@ -47,6 +47,9 @@ lint: $(VENV)/.dev  ## ruff and mypy
 
 bench-harness: setup  ## Measure what our harness itself costs, against each runtime's own tools
 	$(BIN)/python tools/bench_harness.py
+
+bench-site: setup  ## Measure reading, change detection and export of a large generated store (BENCH=--publish: asv's own pages too)
+	$(BIN)/python tools/bench_site.py $(BENCH)
 
 bench-changes: $(VENV)/.dev  ## Try detectors of steps, asv's among them, on simulated histories (a minute on 2 idle cores)
 	$(BIN)/python tools/bench_changes.py
