@@ -1,0 +1,149 @@
+"""All result files as a few long columns: how a store of millions of numbers is held, joined and kept.
+
+A file has rows (one benchmark each) and a row has cells (one for each combination of parameters). What a row's cells
+stand for is its *grid*: the benchmark and its parameters, kept once for all rows that share it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Grid = tuple[str, tuple[tuple[str, ...], ...]]  # benchmark, and the values of each parameter
+
+
+@dataclass(frozen=True, kw_only=True)
+class Header:
+    """What a result file says of itself. `path` is relative to the results folder."""
+
+    path: str
+    folder: str
+    machine: str | None
+    commit: str
+    date: int
+    environment: str
+    python: str
+    requirements: tuple[tuple[str, str], ...]
+    variables: tuple[tuple[str, str], ...]
+    facts: tuple[tuple[str, str], ...]  # of the machine
+    problems: tuple[str, ...]  # what of this file was left out
+
+
+_ROWS = ("row_grid", "row_version", "row_started")
+_CELLS = ("value", "low", "high", "state", "samples")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Table:
+    """Files, their rows and their cells, in the order in which they were read."""
+
+    headers: tuple[Header, ...]
+    grids: tuple[Grid, ...]
+    versions: tuple[str, ...]
+    file_rows: NDArray[np.int64]  # where each file's rows begin, and the end
+    file_cells: NDArray[np.int64]  # where each file's cells begin, and the end
+    row_grid: NDArray[np.int32]
+    row_version: NDArray[np.int32]
+    row_started: NDArray[np.int64]  # milliseconds since 1970, 0 where unknown
+    value: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    state: NDArray[np.uint8]
+    samples: NDArray[np.int32]
+
+    def grid_sizes(self) -> NDArray[np.int64]:
+        """Return how many cells a row of each grid has."""
+        return np.array([size(params) for _, params in self.grids], np.int64)
+
+    def select(self, keep: Sequence[int]) -> Table:
+        """Return the files numbered `keep`, in that order."""
+        if list(keep) == list(range(len(self.headers))):
+            return self
+        rows, row_ends = _gather(self.file_rows, keep)
+        cells, cell_ends = _gather(self.file_cells, keep)
+        columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in _ROWS}
+        columns |= {name: getattr(self, name)[cells] for name in _CELLS}
+        return Table(
+            headers=tuple(self.headers[number] for number in keep),
+            grids=self.grids,
+            versions=self.versions,
+            file_rows=row_ends,
+            file_cells=cell_ends,
+            **columns,
+        )
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the columns by name."""
+        found = {item.name: getattr(self, item.name) for item in fields(self)}
+        return {name: column for name, column in found.items() if isinstance(column, np.ndarray)}
+
+
+def size(params: tuple[tuple[str, ...], ...]) -> int:
+    """Return how many combinations the values `params` of some parameters have."""
+    count = 1
+    for values in params:
+        count *= len(values)
+    return count
+
+
+def combinations(params: tuple[tuple[str, ...], ...]) -> list[tuple[str, ...]]:
+    """Return the combinations in asv's order. Those that would read alike are numbered, so that none is lost."""
+    found = list(itertools.product(*params))
+    seen: dict[tuple[str, ...], int] = {}
+    for number, values in enumerate(found):
+        seen[values] = seen.get(values, 0) + 1
+        if seen[values] > 1:
+            found[number] = (*values[:-1], f"{values[-1]} #{seen[values]}")
+    return found
+
+
+def concatenate(tables: Iterable[Table]) -> Table:
+    """Return the files of all `tables`, one after the other."""
+    given = list(tables)
+    if len(given) == 1:
+        return given[0]
+    grids: dict[Grid, int] = {}
+    versions: dict[str, int] = {}
+    row_grid, row_version = [], []
+    for table in given:
+        of_grid = np.array([grids.setdefault(grid, len(grids)) for grid in table.grids], np.int32)
+        of_version = np.array([versions.setdefault(text, len(versions)) for text in table.versions], np.int32)
+        row_grid.append(of_grid[table.row_grid])
+        row_version.append(of_version[table.row_version])
+    return Table(
+        headers=tuple(header for table in given for header in table.headers),
+        grids=tuple(grids),
+        versions=tuple(versions),
+        file_rows=_ends([np.diff(table.file_rows) for table in given]),
+        file_cells=_ends([np.diff(table.file_cells) for table in given]),
+        row_grid=_join(row_grid, np.int32),
+        row_version=_join(row_version, np.int32),
+        row_started=_join([table.row_started for table in given], np.int64),
+        value=_join([table.value for table in given], np.float64),
+        low=_join([table.low for table in given], np.float64),
+        high=_join([table.high for table in given], np.float64),
+        state=_join([table.state for table in given], np.uint8),
+        samples=_join([table.samples for table in given], np.int32),
+    )
+
+
+def _join(parts: Sequence[NDArray[Any]], kind: Any) -> NDArray[Any]:
+    return np.concatenate([*parts, np.empty(0, kind)]).astype(kind, copy=False)
+
+
+def _ends(counts: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(_join(counts, np.int64))])
+
+
+def _gather(ends: NDArray[np.int64], keep: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the positions of the items of the groups `keep`, and where those groups then begin and end."""
+    chosen = np.asarray(keep, np.int64)
+    counts = np.diff(ends)[chosen]
+    new_ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    shift = np.repeat(ends[chosen] - new_ends[:-1], counts)
+    return np.arange(new_ends[-1], dtype=np.int64) + shift, new_ends
