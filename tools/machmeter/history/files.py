@@ -97,9 +97,8 @@ def _check(data: Any) -> tuple[dict[str, int], Mapping[str, Any]]:
 
 
 def _header(data: Mapping[str, Any], path: str, problems: list[str]) -> Header:
-    params = data.get("params") if isinstance(data.get("params"), dict) else {}
-    assert isinstance(params, dict)
-    date = data.get("date")
+    noted = data.get("params")
+    params: dict[str, Any] = noted if isinstance(noted, dict) else {}
     name = data.get("env_name")
     python = data.get("python")
     machine = params.get("machine")
@@ -108,7 +107,7 @@ def _header(data: Mapping[str, Any], path: str, problems: list[str]) -> Header:
         folder=path.rpartition("/")[0],
         machine=machine if isinstance(machine, str) and machine else None,
         commit=data["commit_hash"],
-        date=int(date) if _is_number(date) and abs(date) < 1e15 else 0,
+        date=_milliseconds(data.get("date")),
         environment=name if isinstance(name, str) else "",
         python=python if isinstance(python, str) else "",
         requirements=_texts(data.get("requirements")),
@@ -122,6 +121,11 @@ def _texts(value: Any) -> tuple[tuple[str, str], ...]:
     if not isinstance(value, dict):
         return ()
     return tuple(sorted((str(name), "" if text is None else str(text)) for name, text in value.items()))
+
+
+def _milliseconds(value: Any) -> int:
+    """Return a time as asv keeps it, 0 where there is none that can be one."""
+    return int(value) if _is_number(value) and 0 < value < 1e15 else 0
 
 
 def _is_number(value: Any) -> bool:
@@ -174,12 +178,15 @@ class _Builder:
         version, started = cell("version"), cell("started_at")
         grid = self._grids.setdefault((benchmark, params), len(self._grids))
         text = "" if version is None else version if isinstance(version, str) else _short(version)
-        when = int(started) if _is_number(started) and abs(started) < 1e15 else 0
-        self._rows.append((grid, self._versions.setdefault(text, len(self._versions)), when))
+        self._rows.append((grid, self._versions.setdefault(text, len(self._versions)), _milliseconds(started)))
         self._places.append((benchmark, count))
         self._values.extend(values)
         absent = [None] * count
-        for kept, name in ((self._low, "stats_ci_99_a"), (self._high, "stats_ci_99_b"), (self._samples, "stats_repeat")):
+        for kept, name in (
+            (self._low, "stats_ci_99_a"),
+            (self._high, "stats_ci_99_b"),
+            (self._samples, "stats_repeat"),
+        ):
             found = cell(name)
             kept.extend(found if isinstance(found, list) and len(found) == count else absent)
 
@@ -266,9 +273,7 @@ def _grid(params: Any) -> tuple[tuple[str, ...], ...] | None:
         return ()
     if not isinstance(params, list) or not all(isinstance(values, list) for values in params):
         return None
-    return tuple(
-        tuple(value if isinstance(value, str) else json.dumps(value) for value in values) for values in params
-    )
+    return tuple(tuple(value if isinstance(value, str) else json.dumps(value) for value in values) for values in params)
 
 
 def _lenient(values: list[Any]) -> NDArray[np.float64]:

@@ -136,12 +136,12 @@ class Series:
     @property
     def measured(self) -> NDArray[np.bool_]:
         """Return which points have a number."""
-        return self.state == OK
+        return np.asarray(self.state == OK)
 
     @property
     def older(self) -> NDArray[np.bool_]:
         """Return which points are of another version of the benchmark than the current one."""
-        return self.version != self.benchmark.current
+        return np.asarray(self.version != self.benchmark.current)
 
 
 @dataclass(frozen=True, kw_only=True)

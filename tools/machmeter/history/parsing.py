@@ -57,9 +57,7 @@ def parse_all(results: Path, cache: Path | None, jobs: int, progress: Progress |
 def _unchanged(results: Path, paths: Iterable[str], kept: caching.Kept | None) -> set[str]:
     if kept is None:
         return set()
-    return {
-        path for path in paths if path in kept.stamps and kept.stamps[path].proves(results / path, kept.seen_at)
-    }
+    return {path for path in paths if path in kept.stamps and kept.stamps[path].proves(results / path, kept.seen_at)}
 
 
 _Batch = tuple[Table, dict[str, str], dict[str, Stamp]]

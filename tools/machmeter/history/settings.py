@@ -1,8 +1,8 @@
 """`machmeter.toml`: what a project says of its benchmarks that asv's files cannot hold.
 
-    [directions]                 # regular expressions over "benchmark" names, the first that matches decides
-    "track_.*accuracy" = "higher"
-    "track_.*iterations" = "lower"
+[directions]                 # regular expressions over "benchmark" names, the first that matches decides
+"track_.*accuracy" = "higher"
+"track_.*iterations" = "lower"
 """
 
 from __future__ import annotations

@@ -1,0 +1,185 @@
+"""Try detectors of steps on simulated histories: ours, asv's, and two of ruptures.
+
+Run it with `make bench-changes`. The histories are seeded (`machmeter.changes.simulate`): the same numbers come out
+every time, except for the times, which are CPU time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from machmeter import host
+from machmeter.changes import detect, simulate
+
+Array = npt.NDArray[np.float64]
+Detector = Callable[[Sequence[Array]], list[list[int]]]
+
+LENGTHS = (200, 60)
+LONG = 1400
+SERIES = 3000
+# asv's detector may ask for all there is.
+MEMORY = 4 * 2**30
+
+
+def ours(histories: Sequence[Array]) -> list[list[int]]:
+    """Detect with what the site uses."""
+    return [[step.index for step in steps] for steps in detect.detect_many(histories)]
+
+
+def asv(histories: Sequence[Array]) -> list[list[int]]:
+    """Detect with asv's own detector: every boundary of its pieces. Infinite values are taken out for it."""
+    from asv import step_detect
+
+    found = []
+    for values in histories:
+        where = np.flatnonzero(np.isfinite(values))
+        try:
+            pieces = step_detect.detect_steps(values[where].tolist())
+        except MemoryError:
+            pieces = []
+        found.append([int(where[left]) for left, *_ in pieces[1:]])
+    return found
+
+
+def kernel(histories: Sequence[Array]) -> list[list[int]]:
+    """Detect with ruptures' kernel search and a penalty of 0.75 ln n, and doubt its cuts as we doubt ours."""
+    found = []
+    for values in histories:
+        scaled = detect.scale(values[detect.usable(values)])
+        starts = _ruptures("rbf", scaled, 0.75 * np.log(len(scaled)), gamma=0.5 / detect.noise(scaled) ** 2)
+        found.append([step.index for step in detect.confirmed(values, starts)])
+    return found
+
+
+def pelt(histories: Sequence[Array]) -> list[list[int]]:
+    """Detect with ruptures' PELT under squared distances in noise units, penalty 3 ln n."""
+    found = []
+    for values in histories:
+        where = np.flatnonzero(detect.usable(values))
+        scaled = detect.scale(values[where])
+        starts = _ruptures("linear", scaled / detect.noise(scaled), 3 * np.log(len(scaled)))
+        found.append([int(where[start]) for start in starts])
+    return found
+
+
+def _ruptures(name: str, signal: Array, penalty: float, **parameters: float) -> list[int]:
+    import ruptures  # type: ignore[import-untyped,unused-ignore]
+
+    search = ruptures.KernelCPD(name, min_size=2, params=parameters or None).fit(signal[:, None])
+    return [int(end) for end in search.predict(pen=penalty)[:-1]]
+
+
+DETECTORS: dict[str, Detector] = {
+    "machmeter": ours,
+    "ruptures KernelCPD rbf, our doubts": kernel,
+    "ruptures PELT l2": pelt,
+    "asv step_detect": asv,
+}
+
+
+def main() -> None:
+    """Print one row per detector, then each noise kind for ours, then the time for a whole store."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--histories", type=int, default=100, help="how many of each noise kind and length")
+    parser.add_argument("--detector", action="append", choices=list(DETECTORS), help="only this one (may be repeated)")
+    parser.add_argument("--skip-store", action="store_true", help=f"leave out {SERIES} series of {LONG} points")
+    options = parser.parse_args()
+    processes = min(host.thread_budget(), os.cpu_count() or 1)
+    print(f"{host.cpu().model}, {processes} processes, {options.histories} histories of each noise kind and length")
+    head = [f"F1 {n}" for n in LENGTHS] + [f"no bursts {n}" for n in LENGTHS] + [f"held out {n}" for n in LENGTHS]
+    print(f"{'':36}" + "".join(f"{text:>14}" for text in [*head, "false/1,000", f"ms per {LONG}"]))
+    kinds: dict[tuple[str, int], simulate.Score] = {}
+    with ProcessPoolExecutor(processes, initializer=_limit) as pool:
+        for name in options.detector or DETECTORS:
+            scores = _scores(pool, name, options.histories)
+            kinds = kinds or scores
+            columns = [f"{_total(scores, length, group).f1:.3f}" for group in GROUPS for length in LENGTHS]
+            columns += [f"{_false(pool, name, options.histories):.3f}", f"{_milliseconds(pool, name):.2f}"]
+            print(f"{name:36}" + "".join(f"{text:>14}" for text in columns), flush=True)
+    print("\nF1 by noise kind, first row above")
+    for kind in simulate.TUNED | simulate.HELD_OUT:
+        score = {length: kinds[kind, length] for length in LENGTHS}
+        texts = [f"{n}: {s.f1:.3f} ({s.wrong} wrong, {s.missed} missed)" for n, s in score.items()]
+        print(
+            f"  {kind:16}" + "".join(f"{text:38}" for text in texts) + ("held out" if kind in simulate.HELD_OUT else "")
+        )
+    if not options.skip_store:
+        _store(processes)
+
+
+GROUPS: tuple[tuple[str, ...], ...] = (
+    tuple(simulate.TUNED),
+    tuple(kind for kind in simulate.TUNED if kind != "bursts"),
+    tuple(simulate.HELD_OUT),
+)
+
+
+def _limit() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.RLIM_INFINITY))
+
+
+def _scores(pool: ProcessPoolExecutor, name: str, histories: int) -> dict[tuple[str, int], simulate.Score]:
+    jobs = [(kind, length) for length in LENGTHS for kind in simulate.TUNED | simulate.HELD_OUT]
+    return dict(zip(jobs, pool.map(partial(_score, name, histories), *zip(*jobs, strict=True)), strict=True))
+
+
+def _score(name: str, histories: int, kind: str, length: int) -> simulate.Score:
+    made = [simulate.history(kind, length, number) for number in range(histories)]
+    found = DETECTORS[name]([one.values for one in made])
+    matched = (simulate.match(steps, one.steps) for steps, one in zip(found, made, strict=True))
+    return sum(matched, simulate.Score())
+
+
+def _total(scores: dict[tuple[str, int], simulate.Score], length: int, kinds: Sequence[str]) -> simulate.Score:
+    return sum((scores[kind, length] for kind in kinds), simulate.Score())
+
+
+def _false(pool: ProcessPoolExecutor, name: str, histories: int) -> float:
+    """Return the steps found per 1,000 points of noise without any."""
+    found = list(pool.map(partial(_alarms, name, histories), simulate.STATIONARY))
+    return 1000 * sum(found) / (len(found) * histories * LENGTHS[0])
+
+
+def _alarms(name: str, histories: int, kind: str) -> int:
+    made = [simulate.history(kind, LENGTHS[0], number, stationary=True).values for number in range(histories)]
+    return sum(len(steps) for steps in DETECTORS[name](made))
+
+
+def _milliseconds(pool: ProcessPoolExecutor, name: str) -> float:
+    """Return the CPU time per series of 1,400 points, over all noise kinds, once the detector is loaded."""
+    return float(np.median(list(pool.map(partial(_cpu, name), range(3)))))
+
+
+def _cpu(name: str, number: int) -> float:
+    made = [simulate.history(kind, LONG, number).values for kind in simulate.TUNED]
+    DETECTORS[name](made[:1])
+    start = time.process_time()
+    DETECTORS[name](made)
+    return 1000 * (time.process_time() - start) / len(made)
+
+
+def _store(processes: int) -> None:
+    kinds = list(simulate.TUNED)
+    made = [simulate.history(kinds[number % len(kinds)], LONG, number).values for number in range(SERIES)]
+    start = time.perf_counter()
+    found = detect.detect_many(made, processes=processes)
+    wall = time.perf_counter() - start
+    used = time.process_time()
+    detect.detect_many(made[:: len(made) // 300])
+    used = (time.process_time() - used) * len(made) / len(made[:: len(made) // 300])
+    print(f"\n{SERIES} series of {LONG} points: {wall:.1f} s on {processes} processes, {used:.1f} s of CPU", end="")
+    print(f", {sum(map(len, found))} steps")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
