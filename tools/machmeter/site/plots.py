@@ -238,3 +238,28 @@ def fidelity(points: Sequence[Point], *, x_title: str, label: str) -> Markup:
         taken.append((start, stop, down))
         drawing.text(across, down, point.name, "end" if at_end else "start", "strong")
     return drawing.markup()
+
+
+def versions(lines: Sequence[Line], order: Sequence[str], *, unit: str, label: str) -> Markup:
+    """Draw lines over the versions of a library, each version at the same distance from the next."""
+    height, left, right, top, bottom = 330, 58, WIDTH - 20, 26, 330 - 34
+    x = Scale(low=-0.2, high=max(len(order) - 1, 0) + 0.2, start=left, end=right)
+    values = [value for line in lines for value in line.y if math.isfinite(value)]
+    wide = bool(values) and min(values) > 0 and max(values) / min(values) > 8
+    y, labels, name = _value_axis(values, unit, top, bottom, log=wide, zero=not wide)
+    drawing = Drawing(width=WIDTH, height=height, label=label)
+    svg.axes(drawing, x, y, y_labels=labels, title=name)
+    last = -1e9
+    for number, version in enumerate(order):
+        if x(number) - last >= 7.2 * len(version) + 10:
+            drawing.text(x(number), bottom + 18, version, "middle")
+            last = x(number)
+    for line in lines:
+        drawing.add("<g><title>{t}</title>", t=line.name)
+        points = _positions(line, x, y)
+        drawing.path(points, f"line c{svg.colour(line.index)}{line.dashed}")
+        for point, value, at in zip(points, line.y, line.x, strict=True):
+            if point:
+                drawing.dot(*point, f"f{svg.colour(line.index)}", f"{line.name}, {order[int(at)]}: {words.value(value, unit)}")
+        drawing.parts.append(Markup("</g>"))
+    return drawing.markup()

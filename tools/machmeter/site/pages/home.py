@@ -1,0 +1,155 @@
+"""The first page: what is fastest and still right, what is new, what is missing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from machmeter.history import model as states
+from machmeter.history.model import History, Machine
+from machmeter.results.show import machine_lines
+from machmeter.results.table import Row
+from machmeter.site import words
+from machmeter.site.pages import changes
+from machmeter.site.pages.common import Site
+from machmeter.site.pages.own import Own
+
+KEEPS_ANSWERS = 0.99  # share of images with the class of fp32 from which answers count as the same
+SHOWN = 10
+
+
+def context(site: Site, own: Own) -> dict[str, Any]:
+    """Return what the first page shows."""
+    history = site.history
+    steps = changes.rows(site)[:SHOWN]
+    return {
+        "home": {
+            "lead": _lead(site, own),
+            "banners": _banners(site),
+            "machines": [_machine(machine, site, own) for machine in history.machines],
+            "changes": steps,
+            "no_changes": "No series has a significant change."
+            if any(len(item) > 3 for item in history.series)
+            else "No series is long enough yet to show a change.",
+            "history": _sentence(history),
+            "modules": modules(history),
+        },
+        "changes_caption": f"The {len(steps)} most important changes" if len(steps) > 1 else "The most important change",
+    }
+
+
+def _lead(site: Site, own: Own) -> str:
+    if own.tables:
+        return (
+            "Which deep-learning inference configuration is fastest on each machine, and does it still give the same "
+            "answers? Every speed is a multiple of plain eager fp32 PyTorch at the same batch."
+        )
+    return f"The performance of {site.name} over its history: every benchmark, on every machine, as asv measured it."
+
+
+def _sentence(history: History) -> str:
+    return (
+        f"{words.plural(len(history.benchmarks), 'benchmark')} over {words.plural(len(history.commits), 'commit')}, "
+        f"{words.plural(len(history.series), 'series', 'series')}."
+    )
+
+
+def modules(history: History) -> list[dict[str, Any]]:
+    """Return the modules of the benchmarks with their number of benchmarks."""
+    counted = Counter(benchmark.module for benchmark in history.benchmarks)
+    return [
+        {"name": name or "(no module)", "anchor": f"m-{words.slug(name)}", "count": count}
+        for name, count in sorted(counted.items())
+    ]
+
+
+def _banners(site: Site) -> list[dict[str, Any]]:
+    history, found = site.history, []
+    newest = still_run(history)
+    failed = sum(int(item.state[-1]) in (states.FAILED, states.UNREADABLE) for item in newest)
+    if newest and failed:
+        share = 100 * failed / len(newest)
+        text = f"{words.plural(failed, 'series', 'series')} of {len(newest)} ({share:.0f} %) have no number because they failed when they were last run."
+        found.append({"text": text, "bad": share >= 5, "href": "failures.html", "link": "Which, and why"})
+    if history.left_out:
+        files = len({item.path for item in history.left_out})
+        text = f"{words.plural(files, 'file')} could not be used, wholly or in part."
+        found.append({"text": text, "bad": False, "href": "failures.html#left-out", "link": "Which, and why"})
+    if history.orphans:
+        text = f"{words.plural(history.orphans, 'commit')} with results {'is' if history.orphans == 1 else 'are'} not in the repository any more: shown by date."
+        found.append({"text": text, "bad": False, "href": "machines.html#commits", "link": "Which"})
+    return found
+
+
+def still_run(history: History) -> list[states.Series]:
+    """Return the series that the newest run of their machine and environment has: what was given up is no failure."""
+    last = {(run.machine.key, run.environment.key): run.commit for run in history.runs}
+    return [
+        item
+        for item in history.series
+        if len(item) and int(item.commits[-1]) == last.get((item.machine.key, item.environment.key))
+    ]
+
+
+def _machine(machine: Machine, site: Site, own: Own) -> dict[str, Any]:
+    built = own.tables.get(machine.key)
+    rows = built.rows if built else ()
+    links = {link.model: link.href for link in site.models if link.machine.key == machine.key}
+    counts = Counter(row.status for row in rows)
+    said = [words.plural(counts[name], f"{name} cell") for name in ("failed", "n/a", "not run") if counts[name]]
+    return {
+        "title": machine.name,
+        "facts": machine_lines(machine.name, built.host)[0].partition(": ")[2] if built else facts(machine),
+        "models": [_model(model, [row for row in rows if row.model == model], links[model]) for model in own.models(machine)],
+        "counts": f"Without a number: {', '.join(said)}." if said else "",
+    }
+
+
+def facts(machine: Machine) -> str:
+    """Return what asv noted of a machine, in one line."""
+    names = {"cpu": "", "num_cpu": "CPUs", "ram": "memory", "os": "", "arch": ""}
+    said = []
+    for name, called in names.items():
+        value = machine.facts.get(name)
+        if value and name == "ram" and value.isdigit():
+            value = words.value(float(value), "bytes")
+        if value:
+            said.append(f"{value} {called}".strip())
+    return ", ".join(said)
+
+
+def _model(name: str, rows: list[Row], href: str) -> dict[str, Any]:
+    measured = [row for row in rows if row.status == "ok" and row.images_per_second]
+    ranked = sorted(measured, key=lambda row: -(row.times_eager or 0.0))
+    best = ranked[0] if ranked else None
+    exact = next((row for row in ranked if (row.top1_agreement or 0.0) >= KEEPS_ANSWERS), None)
+    counts = Counter(row.status for row in rows)
+    said = [f"{counts[status]} {status}" for status in ("ok", "failed", "n/a", "running", "not run") if counts[status]]
+    return {
+        "name": name,
+        "href": href,
+        "best": _best(best) if best else None,
+        "exact": _best(exact) if exact and exact is not best else None,
+        "best_is_exact": exact is not None and exact is best,
+        "counts": ", ".join(said) or "a ladder",
+    }
+
+
+def _best(row: Row) -> dict[str, str]:
+    answers = [
+        f"top-1 agreement {row.top1_agreement:.3f}" if row.top1_agreement is not None else "",
+        f"SQNR {row.sqnr_db:.1f} dB" if row.sqnr_db is not None else "",
+    ]
+    return {
+        "name": configuration(row),
+        "times": words.ratio(row.times_eager),
+        "speed": f"{words.digits(row.images_per_second or 0.0)} images/s",
+        "p50": words.NONE if row.p50_ms is None else f"{row.p50_ms:.2f} ms",
+        "answers": ", ".join(part for part in answers if part) or "not compared",
+    }
+
+
+def configuration(row: Row, *, batch: bool = True) -> str:
+    """Return a cell as words: backend, precision, options, batch."""
+    options = "" if row.options in ("contiguous", "") else row.options
+    return " ".join(part for part in (row.backend, row.precision, options, f"batch {row.batch}" if batch else "") if part)
