@@ -9,8 +9,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
+from machmeter.changes import detect, judge
 from machmeter.errors import NoResults
-from machmeter.history.model import History
+from machmeter.history import read as history_reader
+from machmeter.history import settings
+from machmeter.history.model import STATES, History
 from machmeter.site import assets, make, swap, words
 from machmeter.site.pages import own as own_pages
 from machmeter.site.pages.common import Change, Site
@@ -29,6 +34,8 @@ class Request:
     templates: Path | None = None
     title: str | None = None
     base: str = ""
+    cache: Path | None = None
+    jobs: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,11 +85,11 @@ def run(request: Request, say: Callable[[str, int, int], None]) -> Summary:
     swap.check(request.output)
     evidence = request.evidence or request.results.parent / "evidence"
     say("reading", 0, 1)
-    history = read(request, evidence if evidence.is_dir() else None)
+    history = read(request, evidence if evidence.is_dir() else None, lambda done, of: say("reading", done, of))
     if not history.series:
         raise NoResults(_nothing(request.results, history))
     say("looking for changes", 0, 1)
-    changes = find_changes(history)
+    changes = find_changes(history, request.jobs)
     own = own_pages.read(history, request.results, evidence) if evidence.is_dir() else own_pages.Own()
     library = assets.find_library(folder)
     site = Site(
@@ -138,18 +145,63 @@ def project_name(request: Request) -> str:
     return parent.parent.name if parent.name == "results" else parent.name
 
 
-def read(request: Request, evidence: Path | None) -> History:
+def read(request: Request, evidence: Path | None, progress: Callable[[int, int], None] | None = None) -> History:
     """Read the history that is asked for."""
-    from machmeter import history
+    place = request.settings or request.results.resolve().parent / settings.FILE
+    return history_reader.read(
+        request.results,
+        evidence,
+        repository(request),
+        settings.load(place),
+        cache=request.cache,
+        progress=progress,
+    )
 
-    return history.read(request.results, evidence=evidence, repository=request.repository, settings=request.settings)
+
+def repository(request: Request) -> Path | None:
+    """Return the repository that has the commits: the one given, else the clone that the results lie in."""
+    if request.repository:
+        return request.repository
+    around = request.results.resolve().parent
+    return around if (around / ".git").exists() else None
 
 
-def find_changes(history: History) -> list[Change]:
-    """Return every change in every series."""
-    return []
+def find_changes(history: History, processes: int = 1) -> list[Change]:
+    """Return every change in every series, of the current version of each benchmark."""
+    values = [np.where(item.older, np.nan, item.value) for item in history.series]
+    found = []
+    for item, own, steps in zip(history.series, values, detect.detect_many(values, processes=processes), strict=True):
+        for change in judge.judge(own, steps, item.benchmark.direction):
+            found.append(
+                Change(
+                    series=item,
+                    point=change.index,
+                    previous=change.last_before,
+                    before=change.before,
+                    after=change.after,
+                    verdict=change.verdict,
+                    importance=round(change.importance, 6),
+                )
+            )
+    return found
 
 
 def export(history: History, changes: Iterable[Change]) -> Iterator[tuple[str, str]]:
     """Yield the documented data files."""
-    return iter(())
+    of: dict[str, list[Change]] = {}
+    for change in changes:
+        of.setdefault(change.series.key, []).append(change)
+
+    def column(values: Iterable[float]) -> list[float | None]:
+        return [None if v != v else float(f"{v:.6g}") for v in values]
+
+    for s in history.series:
+        yield f"data/series/{s.key}.json", swap.as_json({
+            "key": s.key, "unit": s.benchmark.unit,
+            "commit": np.diff(s.commits, prepend=0).tolist(),
+            "value": column(s.value.tolist()), "low": column(s.low.tolist()), "high": column(s.high.tolist()),
+            "state": {str(i): STATES[int(v)] for i, v in enumerate(s.state) if v},
+            "version": s.version.tolist(),
+            "changes": [{"index": c.point, "before": c.before, "after": c.after, "verdict": c.verdict} for c in of.get(s.key, [])],
+            "events": [{"commit": e.commit, "text": e.text} for e in history.events if e.machine.key == s.machine.key and e.environment.key == s.environment.key],
+        })

@@ -15,7 +15,7 @@ from machmeter.site.pages.own import Own
 from machmeter.site.render import Renderer
 from machmeter.site.swap import as_json
 
-HISTORY = Link(title="History", href="history/index.html")
+HISTORY = Link(title="History", href="benchmarks.html")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ def files(site: Site, own: Own, renderer: Renderer, base: str = "") -> Iterator[
     title = f"{site.name}: fast, and still right" if own.tables else f"{site.name}: performance over its history"
     yield page(_top("index.html", title, "home", "What is fastest, what changed, what failed."), **home.context(site, own))
     yield page(
-        Page(href="history/index.html", template="histories.html", title="History", nav="history"),
+        Page(href="benchmarks.html", template="histories.html", title="History", nav="history"),
         list=benchmark.listing(site),
     )
     series: dict[str, list[Series]] = {}

@@ -106,7 +106,7 @@ class Site:
         links = [
             Link(title="Overview", href="index.html", key="home"),
             Link(title="Models", href=self.models[0].href, key="model") if self.models else None,
-            Link(title="History", href="history/index.html", key="history"),
+            Link(title="History", href="benchmarks.html", key="history"),
             Link(title="Versions", href="versions.html", key="versions") if self.has_versions else None,
             Link(title="Compare", href="compare.html", key="compare"),
             Link(title="Changes", href="changes.html", key="changes"),

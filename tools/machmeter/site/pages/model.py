@@ -69,7 +69,7 @@ def _row(row: Row, machine: Machine, history: History) -> dict[str, Any]:
     name = f"cpu.{row.backend}.{row.model}.time_forward"
     benchmark = next((item for item in history.benchmarks if item.name == name), None)
     found = asdict(row)
-    found["href"] = history_href(benchmark) if benchmark else "history/index.html"
+    found["href"] = history_href(benchmark) if benchmark else "benchmarks.html"
     return found
 
 
