@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from machmeter.changes import detect, judge
+from machmeter.changes import judge
 from machmeter.errors import NoResults
+from machmeter.history import changed, export, settings
 from machmeter.history import read as history_reader
-from machmeter.history import settings
-from machmeter.history.model import STATES, History
+from machmeter.history.model import History
 from machmeter.site import assets, make, swap, words
 from machmeter.site.pages import own as own_pages
 from machmeter.site.pages.common import Change, Site
@@ -89,13 +87,13 @@ def run(request: Request, say: Callable[[str, int, int], None]) -> Summary:
     if not history.series:
         raise NoResults(_nothing(request.results, history))
     say("looking for changes", 0, 1)
-    changes = find_changes(history, request.jobs)
+    changes = changed.find(history, cache=request.cache, processes=request.jobs)
     own = own_pages.read(history, request.results, evidence) if evidence.is_dir() else own_pages.Own()
     library = assets.find_library(folder)
     site = Site(
         name=request.title or project_name(request),
         history=history,
-        changes=tuple(changes),
+        changes=shown(history, changes),
         models=own_pages.model_links(own, history),
         has_versions=bool(own.versions),
         interactive=library is not None,
@@ -106,7 +104,7 @@ def run(request: Request, say: Callable[[str, int, int], None]) -> Summary:
         yield from make.files(site, own, Renderer(folder), request.base)
         yield from assets.own(folder)
         yield from assets.library(library) if library else ()
-        yield from export(history, changes)
+        yield from export.files(history, changes)
 
     with swap.beside(request.output) as new:
         for _, length in swap.write(new, every()):
@@ -118,7 +116,7 @@ def run(request: Request, say: Callable[[str, int, int], None]) -> Summary:
         bytes=size,
         seconds=time.monotonic() - began,
         history=history,
-        changes=len(changes),
+        changes=len(site.changes),
         interactive=library is not None,
     )
 
@@ -166,42 +164,19 @@ def repository(request: Request) -> Path | None:
     return around if (around / ".git").exists() else None
 
 
-def find_changes(history: History, processes: int = 1) -> list[Change]:
-    """Return every change in every series, of the current version of each benchmark."""
-    values = [np.where(item.older, np.nan, item.value) for item in history.series]
-    found = []
-    for item, own, steps in zip(history.series, values, detect.detect_many(values, processes=processes), strict=True):
-        for change in judge.judge(own, steps, item.benchmark.direction):
-            found.append(
-                Change(
-                    series=item,
-                    point=change.index,
-                    previous=change.last_before,
-                    before=change.before,
-                    after=change.after,
-                    verdict=change.verdict,
-                    importance=round(change.importance, 6),
-                )
-            )
-    return found
-
-
-def export(history: History, changes: Iterable[Change]) -> Iterator[tuple[str, str]]:
-    """Yield the documented data files."""
-    of: dict[str, list[Change]] = {}
-    for change in changes:
-        of.setdefault(change.series.key, []).append(change)
-
-    def column(values: Iterable[float]) -> list[float | None]:
-        return [None if v != v else float(f"{v:.6g}") for v in values]
-
-    for s in history.series:
-        yield f"data/series/{s.key}.json", swap.as_json({
-            "key": s.key, "unit": s.benchmark.unit,
-            "commit": np.diff(s.commits, prepend=0).tolist(),
-            "value": column(s.value.tolist()), "low": column(s.low.tolist()), "high": column(s.high.tolist()),
-            "state": {str(i): STATES[int(v)] for i, v in enumerate(s.state) if v},
-            "version": s.version.tolist(),
-            "changes": [{"index": c.point, "before": c.before, "after": c.after, "verdict": c.verdict} for c in of.get(s.key, [])],
-            "events": [{"commit": e.commit, "text": e.text} for e in history.events if e.machine.key == s.machine.key and e.environment.key == s.environment.key],
-        })
+def shown(history: History, changes: Mapping[str, Sequence[judge.Change]]) -> tuple[Change, ...]:
+    """Return the changes of the present versions as the pages show them, most important first."""
+    return tuple(
+        Change(
+            series=found.series,
+            point=found.change.index,
+            previous=found.change.last_before,
+            before=found.change.before,
+            after=found.change.after,
+            verdict=found.change.verdict,
+            importance=round(found.change.importance, 6),
+            words=found.change.words,
+            libraries="; ".join(event.text for event in found.events),
+        )
+        for found in changed.listed(history, changes)
+    )

@@ -8,7 +8,6 @@ from typing import Any
 
 from machmeter.history.model import Series, short_hash
 from machmeter.site import words
-from machmeter.site.badges import badges
 from machmeter.site.pages import benchmark, changes, compare, data, failures, home, machines, method, model, versions
 from machmeter.site.pages.common import Link, Page, Site, history_href
 from machmeter.site.pages.own import Own
@@ -28,13 +27,11 @@ class Made:
 
 def count(site: Site) -> int:
     """Return about how many files there will be, for a progress display."""
-    return len(site.history.benchmarks) + len(site.models) + len(site.history.runs) + 12
+    return len(site.history.benchmarks) + len(site.models) + len(site.history.series) + 40
 
 
 def files(site: Site, own: Own, renderer: Renderer, base: str = "") -> Iterator[tuple[str, str]]:
     """Yield name and content of every page and data file. `base` is the site's address, for the feed."""
-    sheets = compare.sheets(site, own)
-    endpoints = list(badges(site, own))
 
     def page(made: Page, **context: Any) -> tuple[str, str]:
         return made.href, renderer.page(made, site, **context)
@@ -71,27 +68,24 @@ def files(site: Site, own: Own, renderer: Renderer, base: str = "") -> Iterator[
         yield page(made, **model.context(link, site, own))
     if site.has_versions:
         yield page(_top("versions.html", "Versions", "versions"), **versions.context(site, own))
-    yield page(_top("compare.html", "Compare", "compare"), **compare.context(sheets))
+    yield page(_top("compare.html", "Compare", "compare"), **compare.context(site))
     yield page(_top("changes.html", "Changes", "changes"), **changes.context(site))
     yield page(_top("machines.html", "Machines", "machines"), **machines.context(site))
     yield page(_top("failures.html", "Failures", "failures"), **failures.context(site, own))
     yield page(_top("method.html", "Method", "method"), **method.context(site, own))
-    yield page(_top("data.html", "Data", "data"), **data.context(site, endpoints))
+    yield page(_top("data.html", "Data", "data"), **data.context(site))
     yield page(Page(href="changes.atom", template="changes.atom", title="", nav=""), feed=_feed(site, base))
-    yield "data/commits.json", as_json(_commits(site))
+    yield "data/timeline.json", as_json(_timeline(site))
     yield "data/changes.json", as_json({"schema": 1, "changes": changes.rows(site)})
-    for badge in endpoints:
-        yield badge.href, as_json(badge.as_json())
-    for sheet in sheets:
-        for name, content in compare.data(sheet):
-            yield name, as_json(content)
+    yield "data/versions.json", as_json(compare.versions(site, own))
 
 
 def _top(href: str, title: str, nav: str, description: str = "") -> Page:
     return Page(href=href, template=href, title=title, nav=nav, description=description or f"{title} of the benchmarks.")
 
 
-def _commits(site: Site) -> dict[str, Any]:
+def _timeline(site: Site) -> dict[str, Any]:
+    """Return what every plot stands on: the commits in order, shortened, and what changed around the measurements."""
     commits = site.history.commits
     return {
         "schema": 1,
@@ -99,6 +93,16 @@ def _commits(site: Site) -> dict[str, Any]:
         "date": [commit.date for commit in commits],
         "tags": {str(at): list(commit.tags) for at, commit in enumerate(commits) if commit.tags},
         "orphans": [at for at, commit in enumerate(commits) if commit.orphan],
+        "events": [
+            {
+                "machine": event.machine.slug,
+                "environment": event.environment.slug,
+                "commit": event.commit,
+                "kind": event.kind,
+                "text": event.text,
+            }
+            for event in site.history.events
+        ],
     }
 
 

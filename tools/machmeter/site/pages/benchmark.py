@@ -43,7 +43,7 @@ def context(benchmark: Benchmark, series: Sequence[Series], site: Site) -> dict[
             "points": _points(chosen, ordered, site),
             "changes": [_change(change, site) for change in changes if change.series in chosen],
             "events": [{"date": site.history.commits[event.commit].date, "text": event.text, "commit": commit_name(site.history.commits[event.commit]), "kind": event.kind} for event in events],
-            "reproduce": reproduce(chosen[0], site.history.commits[int(chosen[0].commits[-1])]) if chosen and len(chosen[0]) else "",
+            "reproduce": reproduce(chosen[0], site.history.commits[int(chosen[0].commits[-1])].hash[:12]) if chosen and len(chosen[0]) else "",
         }
     }
 
@@ -106,6 +106,10 @@ def _row(item: Series, chosen: bool, changes: Sequence[Change], site: Site) -> d
         "environment": item.environment.label,
         "params": parameters(item),
         "values": [shown(value) for value in item.params],
+        "machine_slug": item.machine.slug,
+        "environment_slug": item.environment.slug,
+        "has_data": bool(item.measured.any() or item.reasons),
+        "reproduce": _command(item),
         "value": float(item.value[last]) if last is not None else None,
         "error": interval(item, last),
         "date": site.history.commits[int(item.commits[last])].date if last is not None else None,
@@ -114,6 +118,11 @@ def _row(item: Series, chosen: bool, changes: Sequence[Change], site: Site) -> d
         "reason": item.reasons.get(point, ""),
         "change": {"verdict": step.verdict, "effect": step.effect} if step else None,
     }
+
+
+def _command(item: Series) -> str:
+    """Return how to measure a point again, with COMMIT in the place of the commit."""
+    return reproduce(item, "COMMIT")
 
 
 def interval(item: Series, point: int | None) -> str:

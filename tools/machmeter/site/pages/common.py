@@ -50,6 +50,8 @@ class Change:
     after: float
     verdict: str  # regression, improvement or change
     importance: float = 0.0
+    words: str = ""  # how large it is: "+20.0 %", "× 12", "from 0 to 5"
+    libraries: str = ""  # what else changed between the two points
 
     @property
     def effect(self) -> float | None:
@@ -151,14 +153,14 @@ def commit_name(commit: Commit) -> str:
     return commit.tags[-1] if commit.tags else commit.short
 
 
-def reproduce(series: Series, commit: Commit) -> str:
-    """Return the shell command that measures this point again, in a clone of the project."""
+def reproduce(series: Series, commit: str) -> str:
+    """Return the shell command that measures this point again, in a clone of the project. `commit` is a hash."""
     name = series.benchmark.name
     called = f"{name}({', '.join(series.params)})" if series.params else name
     pattern = f"^{re.escape(called)}$".replace("\\ ", " ").replace("\\-", "-").replace("\\'", "'")
     stack = series.environment.stack
     runner = f"machmeter run --stack {shlex.quote(stack)}" if stack else "asv run"
-    return f"{runner} -b {shlex.quote(pattern)} {shlex.quote(commit.hash + '^!')}"
+    return f"{runner} -b {shlex.quote(pattern)} {shlex.quote(commit + '^!')}"
 
 
 def state_counts(series: Sequence[Series]) -> dict[str, int]:

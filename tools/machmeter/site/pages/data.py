@@ -2,37 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
+from machmeter.history import badges
+from machmeter.history.model import Series
 from machmeter.site import words
-from machmeter.site.badges import Badge
 from machmeter.site.pages.common import Site
 
 
-def context(site: Site, badges: Sequence[Badge]) -> dict[str, Any]:
+# File, what it holds, and the JSON Schema of it in static/schema.
+FILES = (
+    ("index.json", "Machines, environments, commits, benchmarks, events, and what was left out.", "index.schema.json"),
+    ("keys.json", "The keys of all series, by benchmark, machine and environment.", "keys.schema.json"),
+    ("runs.json", "What each run ran on: host and installed packages.", "runs.schema.json"),
+    ("series/<key>.json", "All points of one series, with its changes. Each history page links its own.", "series.schema.json"),
+    ("columns/<machine>/<environment>/<n>.json", "All series at each commit, sixteen runs to a file: to compare any two.", "columns.schema.json"),
+    ("columns/<machine>/<environment>/scale.json", "Which series those columns have, and between which ends.", "scale.schema.json"),
+    ("changes.json", "Every change, most important first.", "changes.schema.json"),
+    ("timeline.json", "Commits and events, shortened: what the plots stand on.", "timeline.schema.json"),
+    ("versions.json", "The versions of libraries that sweeps measured.", "versions.schema.json"),
+    ("badges/<key>.json", "Badge endpoints in the form of shields.io.", "badge.schema.json"),
+)  # fmt: skip
+
+
+def badges_path(item: Series) -> str:
+    """Return where the badge of a series lies."""
+    return f"data/badges/{item.key}.json"
+
+
+def context(site: Site) -> dict[str, Any]:
     """Return what the data page shows."""
     history = site.history
-    files = [
-        ("index.json", "data/index.json", "Machines, environments, commits, benchmarks, which series there are, what was left out.", "index.json"),
-        ("series/<key>.json", "", "All points of one series, as columns. Each history page links its own.", "series.json"),
-        ("commits.json", "data/commits.json", "Every commit with results: hash, date and tags, in order; what the plots count on.", "commits.json"),
-        ("compare/<machine>.json", "", "What can be compared on a machine: its rows and runs.", "compare.json"),
-        ("run/<key>.json", "", "The numbers of one run, in the order of its machine's rows.", "run.json"),
-        ("changes.json", "data/changes.json", "Every change, most important first.", "changes.json"),
-    ]  # fmt: skip
-    if badges:
-        files.append(("badges/<machine>/<cell>-<kind>.json", "", "Badge endpoints in the form of shields.io.", "badge.json"))
+    endpoints = list(badges.endpoints(history, {}))
+    of = {badges_path(item): item for item in history.series}
+    found = []
+    for path, content in endpoints:
+        series = of[path]
+        found.append({"href": path, "name": content["label"], "machine": series.machine.name, "environment": series.environment.label})
     return {
         "data": {
             "files": [
-                {"name": name, "href": href, "content": content, "schema": schema}
-                for name, href, content, schema in files
+                {"name": name, "href": f"data/{name}" if "<" not in name else "", "content": content, "schema": schema}
+                for name, content, schema in FILES
+                if found or not name.startswith("badges/")
             ],
-            "badges": [
-                {"machine": badge.machine, "kind": badge.kind, "name": badge.name, "message": badge.message, "href": badge.href}
-                for badge in badges
-            ],
+            "badges": found,
             "build": [
                 ("result files read", words.plural(history.files, "file")),
                 ("left out", words.plural(len({item.path for item in history.left_out}), "file")),
