@@ -3,7 +3,7 @@ import { decode } from "./decode.js";
 import { badge, copyLink, day, digits, element, load, NONE, scale, value } from "./words.js";
 
 const MOST_LINES = 16;
-const PAGE = 100;
+const PAGE = 25;
 const app = document.getElementById("history");
 const live = app?.querySelector("[data-app]");
 if (app && live && globalThis.uPlot) start().catch((error) => {
@@ -362,8 +362,8 @@ async function start() {
       })));
     const caption = `${Math.min(listed, places.length)} of ${places.length} commits in the plot, newest first`;
     const made = element("table", { id: "points-live" }, element("caption", {}, caption), element("thead", {}, head), element("tbody", {}, ...body));
-    const more = places.length > listed ? element("button", { type: "button" }, `Show ${Math.min(10 * PAGE, places.length - listed)} more`) : null;
-    more?.addEventListener("click", () => { listed += 10 * PAGE; numbers(); });
+    const more = places.length > listed ? element("button", { type: "button" }, `Show ${Math.min(8 * PAGE, places.length - listed)} more`) : null;
+    more?.addEventListener("click", () => { listed += 8 * PAGE; numbers(); });
     livePoints.replaceChildren(element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Numbers in the plot" }, made), ...(more ? [more] : []));
   }
 

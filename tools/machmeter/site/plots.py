@@ -62,7 +62,10 @@ def _positions(line: Line, x: Scale, y: Scale) -> list[tuple[float, float] | Non
     return found
 
 
-def _value_axis(values: list[float], unit: str | None, top: float, bottom: float, *, log: bool, zero: bool = False):  # type: ignore[no-untyped-def]
+def _value_axis(
+    values: list[float], unit: str | None, top: float, bottom: float, *, log: bool, zero: bool = False
+) -> tuple[Scale, list[tuple[float, str]], str]:
+    """Return the scale of values, its labels in a unit that suits them, and that unit."""
     low, high = svg.around(values, log=log, zero=zero)
     y = Scale(low=low, high=high, start=bottom, end=top, log=log)
     by, name = words.scale(unit, max((abs(v) for v in values if math.isfinite(v)), default=1.0))
@@ -142,7 +145,7 @@ class Bar:
 
 def ladder(bars: Sequence[Bar], *, label: str) -> Markup:
     """Draw horizontal bars, each with its value and its gain."""
-    row, left, right = 27, 218, WIDTH - 210
+    row, left, right = 27, 246, WIDTH - 230
     drawing = Drawing(width=WIDTH, height=row * len(bars) + 8, label=label)
     x = Scale(low=0.0, high=max((bar.value for bar in bars), default=1.0) or 1.0, start=left, end=right)
     for place, bar in enumerate(bars):
@@ -240,14 +243,14 @@ def fidelity(points: Sequence[Point], *, x_title: str, label: str) -> Markup:
     return drawing.markup()
 
 
-def versions(lines: Sequence[Line], order: Sequence[str], *, unit: str, label: str) -> Markup:
+def versions(lines: Sequence[Line], order: Sequence[str], *, unit: str, label: str, width: int = 560) -> Markup:
     """Draw lines over the versions of a library, each version at the same distance from the next."""
-    height, left, right, top, bottom = 330, 58, WIDTH - 20, 26, 330 - 34
+    height, left, right, top, bottom = 310, 58, width - 24, 26, 310 - 34
     x = Scale(low=-0.2, high=max(len(order) - 1, 0) + 0.2, start=left, end=right)
     values = [value for line in lines for value in line.y if math.isfinite(value)]
     wide = bool(values) and min(values) > 0 and max(values) / min(values) > 8
     y, labels, name = _value_axis(values, unit, top, bottom, log=wide, zero=not wide)
-    drawing = Drawing(width=WIDTH, height=height, label=label)
+    drawing = Drawing(width=width, height=height, label=label)
     svg.axes(drawing, x, y, y_labels=labels, title=name)
     last = -1e9
     for number, version in enumerate(order):
@@ -262,4 +265,21 @@ def versions(lines: Sequence[Line], order: Sequence[str], *, unit: str, label: s
             if point:
                 drawing.dot(*point, f"f{svg.colour(line.index)}", f"{line.name}, {order[int(at)]}: {words.value(value, unit)}")
         drawing.parts.append(Markup("</g>"))
+    return drawing.markup()
+
+
+def bars(listed: Sequence[Bar], *, label: str) -> Markup:
+    """Draw a few bars for a card."""
+    width, row, left = 400, 24, 118
+    drawing = Drawing(width=width, height=row * len(listed), label=label)
+    x = Scale(low=0.0, high=max(bar.value for bar in listed) or 1.0, start=left, end=width - 56)
+    for place, bar in enumerate(listed):
+        middle = row * (place + 0.5)
+        drawing.text(0, middle + 4.5, bar.name, kind="large")
+        drawing.add(
+            '<rect class="bar{k}" x="{x}" y="{y}" width="{w}" height="14" rx="2"><title>{t}</title></rect>',
+            k=f" {bar.kind}" if bar.kind else "", x=left, y=svg.number(middle - 7),
+            w=svg.number(max(x(bar.value) - left, 1.5)), t=bar.title or bar.name,
+        )  # fmt: skip
+        drawing.text(x(bar.value) + 7, middle + 4.5, bar.shown, kind="strong large")
     return drawing.markup()

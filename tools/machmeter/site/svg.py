@@ -125,8 +125,9 @@ class Drawing:
 
     def markup(self) -> Markup:
         """Return the finished SVG."""
-        opening = '<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}" xmlns="http://www.w3.org/2000/svg">'
-        return Markup(opening).format(self.width, self.height, self.label) + Markup("").join(self.parts) + Markup("</svg>")
+        kind = "plot" if self.width > 600 else "plot narrow"
+        opening = '<svg class="{}" viewBox="0 0 {} {}" role="img" aria-label="{}" xmlns="http://www.w3.org/2000/svg">'
+        return Markup(opening).format(kind, self.width, self.height, self.label) + Markup("").join(self.parts) + Markup("</svg>")
 
 
 def number(value: float) -> str:

@@ -15,7 +15,7 @@ from machmeter.site.pages.common import Change, Site, commit_name, history_href,
 from machmeter.site.pages.home import modules
 
 DRAWN = 6  # lines of the static plot, and columns of the static table
-LISTED = 40  # rows of the static table: the newest; the data files have all
+LISTED = 25  # rows of the static table: the newest; the data files have all
 
 
 def context(benchmark: Benchmark, series: Sequence[Series], site: Site) -> dict[str, Any]:

@@ -5,37 +5,50 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from markupsafe import Markup
+
 from machmeter.history import model as states
 from machmeter.history.model import History, Machine
 from machmeter.results.show import machine_lines
 from machmeter.results.table import Row
-from machmeter.site import words
+from machmeter.site import plots, words
 from machmeter.site.pages import changes
 from machmeter.site.pages.common import Site
 from machmeter.site.pages.own import Own
 
 KEEPS_ANSWERS = 0.99  # share of images with the class of fp32 from which answers count as the same
 SHOWN = 10
+RECENT_DAYS = 180
 
 
 def context(site: Site, own: Own) -> dict[str, Any]:
     """Return what the first page shows."""
     history = site.history
-    steps = changes.rows(site)[:SHOWN]
+    every = changes.rows(site)
+    since = max((commit.date for commit in history.commits), default=0) - RECENT_DAYS * 86_400_000
+    recent = [row for row in every if row["date"] >= since]
+    steps = (recent or every)[:SHOWN]
     return {
         "home": {
             "lead": _lead(site, own),
             "banners": _banners(site),
             "machines": [_machine(machine, site, own) for machine in history.machines],
             "changes": steps,
+            "changes_title": "Recent changes" if recent or not every else "Changes",
             "no_changes": "No series has a significant change."
             if any(len(item) > 3 for item in history.series)
             else "No series is long enough yet to show a change.",
             "history": _sentence(history),
             "modules": modules(history),
         },
-        "changes_caption": f"The {len(steps)} most important changes" if len(steps) > 1 else "The most important change",
+        "changes_caption": _changes_caption(len(recent), len(every)),
     }
+
+
+def _changes_caption(recent: int, every: int) -> str:
+    if recent:
+        return f"The most important of {words.plural(recent, 'change')} in the {RECENT_DAYS} days before the newest commit"
+    return f"None in the {RECENT_DAYS} days before the newest commit; the most important of all {every}"
 
 
 def _lead(site: Site, own: Own) -> str:
@@ -69,7 +82,7 @@ def _banners(site: Site) -> list[dict[str, Any]]:
     failed = sum(int(item.state[-1]) in (states.FAILED, states.UNREADABLE) for item in newest)
     if newest and failed:
         share = 100 * failed / len(newest)
-        text = f"{words.plural(failed, 'series', 'series')} of {len(newest)} ({share:.0f} %) have no number because they failed when they were last run."
+        text = f"{words.plural(failed, 'series', 'series')} of {len(newest)} ({words.digits(share, 2)} %) have no number because they failed when they were last run."
         found.append({"text": text, "bad": share >= 5, "href": "failures.html", "link": "Which, and why"})
     if history.left_out:
         files = len({item.path for item in history.left_out})
@@ -128,11 +141,23 @@ def _model(name: str, rows: list[Row], href: str) -> dict[str, Any]:
     return {
         "name": name,
         "href": href,
+        "bars": _bars(name, measured, best, exact),
         "best": _best(best) if best else None,
         "exact": _best(exact) if exact and exact is not best else None,
         "best_is_exact": exact is not None and exact is best,
         "counts": ", ".join(said) or "a ladder",
     }
+
+
+def _bars(model: str, measured: list[Row], best: Row | None, exact: Row | None) -> Markup | None:
+    """Draw what a reader compares: eager fp32 at the batch of the fastest, what keeps the answers, the fastest."""
+    if best is None or not best.times_eager:
+        return None
+    bars = [plots.Bar(name="eager fp32", value=1.0, shown="×1", kind="first")]
+    if exact is not None and exact is not best and exact.times_eager:
+        bars.append(plots.Bar(name="same answers", value=exact.times_eager, shown=words.ratio(exact.times_eager), title=configuration(exact)))
+    bars.append(plots.Bar(name="fastest", value=best.times_eager, shown=words.ratio(best.times_eager), kind="best", title=configuration(best)))
+    return plots.bars(bars, label=f"{model}: multiples of eager fp32")
 
 
 def _best(row: Row) -> dict[str, str]:

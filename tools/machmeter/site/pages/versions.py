@@ -70,7 +70,7 @@ def _plot(series: list[Series], what: str, unit: str, label: str) -> Markup | No
         )
         for number, item in enumerate(series)
     ]
-    if not any(value == value for line in lines for value in line.y):
+    if len(order) < 2 or not any(value == value for line in lines for value in line.y):
         return None
     return plots.versions(lines, order, unit=unit, label=label)
 
