@@ -180,7 +180,8 @@ async function start() {
       element("th", { scope: "row" }, element("a", { href: row.href }, row.name), row.params ? element("span", { class: "quiet" }, ` ${row.params}`) : null),
       element("td", { class: "num", "data-value": row.old }, row.old === null ? row.oldState || NONE : value(row.old, row.unit)),
       element("td", { class: "num", "data-value": row.now }, row.now === null ? row.nowState || NONE : value(row.now, row.unit)))));
-    const caption = `${base.group} ${base.label} against ${head.group} ${head.label}, failures first, then by effect`;
+    const of = base.group === head.group ? "" : `${base.group}, `;
+    const caption = `${of}${base.label} against ${base.group === head.group ? "" : `${head.group}, `}${head.label}: failures first, then by effect`;
     const table = element("table", { id: "comparison" }, element("caption", {}, caption), element("thead", {}, head_), body);
     const scroll = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Comparison" }, table);
     result.replaceChildren(...parts, scroll);

@@ -444,7 +444,7 @@ async function start() {
   let turn = 0;
   async function update() {
     const mine = (turn += 1);
-    const wanted = chosenRows().filter((row) => !("empty" in row));
+    const wanted = chosenRows();
     const taken = wanted.slice(0, MOST_LINES);
     const files = await Promise.all(taken.map((row) => load(`${data}series/${row.series}.json`)));
     if (mine !== turn) return;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,8 @@ LISTED = 25  # rows of the static table: the newest; the data files have all
 def context(benchmark: Benchmark, series: Sequence[Series], site: Site) -> dict[str, Any]:
     """Return what the page of `benchmark` shows; `series` are all of its series."""
     ordered = sorted(series, key=lambda item: (item.machine.name, item.environment.label))
-    chosen = default(ordered)
+    chosen = default(ordered, swept_environments(site))
+    known = [item for item in ordered if has_data(item)]
     changes = [change for change in site.changes if change.series.benchmark.key == benchmark.key]
     events = _events(chosen, site)
     return {
@@ -32,10 +33,11 @@ def context(benchmark: Benchmark, series: Sequence[Series], site: Site) -> dict[
             "direction_words": direction(benchmark),
             "versions": len(benchmark.versions),
             "regex": benchmark.name,
-            "dimensions": _dimensions(benchmark, ordered),
-            "rows": [_row(item, item in chosen, changes, site) for item in ordered],
-            "several_machines": len({item.machine.key for item in ordered}) > 1,
-            "several_environments": len({item.environment.key for item in ordered}) > 1,
+            "dimensions": _dimensions(benchmark, known),
+            "rows": [_row(item, item in chosen, changes, site) for item in known],
+            "never": len(ordered) - len(known),
+            "several_machines": len({item.machine.key for item in known}) > 1,
+            "several_environments": len({item.environment.key for item in known}) > 1,
             "plot": _plot(benchmark, chosen, changes, events, site),
             "legend": [
                 {"name": _label(item, ordered), "swatch": svg.swatch(number)} for number, item in enumerate(chosen)
@@ -48,6 +50,11 @@ def context(benchmark: Benchmark, series: Sequence[Series], site: Site) -> dict[
     }
 
 
+def swept_environments(site: Site) -> set[str]:
+    """Return the keys of the environments in which sweeps measured single versions of a library."""
+    return {run.environment.key for run in site.history.runs if run.swept}
+
+
 def direction(benchmark: Benchmark) -> str:
     """Return which way is better, in words."""
     if benchmark.direction is None:
@@ -55,11 +62,19 @@ def direction(benchmark: Benchmark) -> str:
     return f"{benchmark.direction} is better"
 
 
-def default(series: Sequence[Series]) -> list[Series]:
-    """Return the series that a reader sees first: those of the machine and environment with the newest result."""
+def default(series: Sequence[Series], swept: Set[str] = frozenset()) -> list[Series]:
+    """Return the series that a reader sees first: those of the machine and environment with the newest number.
+
+    `swept` are the keys of environments that measure one version of a library: they come last.
+    """
     if not series:
         return []
-    newest = max(series, key=lambda item: (int(item.commits[-1]) if len(item) else -1, int(item.measured.sum())))
+
+    def claim(item: Series) -> tuple[bool, int, int]:
+        measured = item.commits[item.measured]
+        return item.environment.key not in swept, int(measured[-1]) if len(measured) else -1, len(measured)
+
+    newest = max(series, key=claim)
     same = [
         item
         for item in series
@@ -88,7 +103,7 @@ def _dimensions(benchmark: Benchmark, series: Sequence[Series]) -> list[dict[str
         if len(set(values)) > 1:
             found.append({"key": key, "title": title, "values": list(dict.fromkeys(values))})
     for number, name in enumerate(benchmark.param_names):
-        options = [shown(values[number]) for values in benchmark.params if number < len(values)]
+        options = [shown(item.params[number]) for item in series if number < len(item.params)]
         if len(set(options)) > 1:
             found.append({"key": f"p{number}", "title": name, "values": list(dict.fromkeys(options))})
     return found
@@ -108,7 +123,6 @@ def _row(item: Series, chosen: bool, changes: Sequence[Change], site: Site) -> d
         "values": [shown(value) for value in item.params],
         "machine_slug": item.machine.slug,
         "environment_slug": item.environment.slug,
-        "has_data": bool(item.measured.any() or item.reasons),
         "reproduce": _command(item),
         "value": float(item.value[last]) if last is not None else None,
         "error": interval(item, last),
@@ -118,6 +132,11 @@ def _row(item: Series, chosen: bool, changes: Sequence[Change], site: Site) -> d
         "reason": item.reasons.get(point, ""),
         "change": {"verdict": step.verdict, "effect": step.effect} if step else None,
     }
+
+
+def has_data(item: Series) -> bool:
+    """Return whether a series has a number or a reason why it has none: only those have a data file."""
+    return bool(item.measured.any() or item.reasons)
 
 
 def _command(item: Series) -> str:
@@ -223,6 +242,7 @@ def _change(change: Change, site: Site) -> dict[str, Any]:
 
 def listing(site: Site) -> dict[str, Any]:
     """Return the list of all benchmarks, by module."""
+    swept = swept_environments(site)
     by_module: dict[str, list[dict[str, Any]]] = {}
     series: dict[str, list[Series]] = {}
     for item in site.history.series:
@@ -232,7 +252,7 @@ def listing(site: Site) -> dict[str, Any]:
         counted[change.series.benchmark.key] = counted.get(change.series.benchmark.key, 0) + 1
     for benchmark in site.history.benchmarks:
         mine = series.get(benchmark.key, [])
-        head = next(iter(default(mine)), None)
+        head = next(iter(default(mine, swept)), None)
         measured = np.flatnonzero(head.measured) if head is not None else []
         last = int(measured[-1]) if len(measured) else None
         by_module.setdefault(benchmark.module, []).append(

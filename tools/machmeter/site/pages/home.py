@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from machmeter.history import model as states
 from machmeter.history.model import History, Machine
+from machmeter.results.ladder import LadderTable
 from machmeter.results.show import machine_lines
 from machmeter.results.table import Row
 from machmeter.site import plots, words
@@ -113,7 +114,10 @@ def _machine(machine: Machine, site: Site, own: Own) -> dict[str, Any]:
     return {
         "title": machine.name,
         "facts": machine_lines(machine.name, built.host)[0].partition(": ")[2] if built else facts(machine),
-        "models": [_model(model, [row for row in rows if row.model == model], links[model]) for model in own.models(machine)],
+        "models": [
+            _model(model, [row for row in rows if row.model == model], links[model], own.ladders.get((machine.key, model)))
+            for model in own.models(machine)
+        ],
         "counts": f"Without a number: {', '.join(said)}." if said else "",
     }
 
@@ -131,7 +135,7 @@ def facts(machine: Machine) -> str:
     return ", ".join(said)
 
 
-def _model(name: str, rows: list[Row], href: str) -> dict[str, Any]:
+def _model(name: str, rows: list[Row], href: str, climbed: LadderTable | None) -> dict[str, Any]:
     measured = [row for row in rows if row.status == "ok" and row.images_per_second]
     ranked = sorted(measured, key=lambda row: -(row.times_eager or 0.0))
     best = ranked[0] if ranked else None
@@ -145,7 +149,24 @@ def _model(name: str, rows: list[Row], href: str) -> dict[str, Any]:
         "best": _best(best) if best else None,
         "exact": _best(exact) if exact and exact is not best else None,
         "best_is_exact": exact is not None and exact is best,
-        "counts": ", ".join(said) or "a ladder",
+        "rung": _rung(climbed) if climbed and not best else None,
+        "counts": ", ".join(said),
+    }
+
+
+def _rung(climbed: LadderTable) -> dict[str, str] | None:
+    """Return the best rung of a model of which only the ladder was measured."""
+    measured = [row for row in climbed.rows if row.status == "ok" and row.times_first]
+    best = max(measured, key=lambda row: row.times_first or 0.0, default=None)
+    if best is None:
+        return None
+    agreement = "" if best.top1_agreement is None else f"top-1 agreement {best.top1_agreement:.3f}"
+    return {
+        "times": words.ratio(best.times_first),
+        "title": best.title,
+        "speed": f"{words.digits(best.images_per_second or 0.0)} images/s, batch {best.batch}",
+        "answers": agreement,
+        "counts": f"{words.plural(len(measured), 'rung')} of the tuning ladder",
     }
 
 
