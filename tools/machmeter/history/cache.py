@@ -25,7 +25,7 @@ from machmeter.history.columns import Header, Table
 FOLDER = ".machmeter-cache"
 FORMAT = 1  # raise it whenever the same file comes to be read differently
 
-_FILE = "columns.npz"
+_FILE = "columns.bin"
 # A file that was changed twice within this many seconds may have the same time both times.
 _RACY_SECONDS = 2.0
 
@@ -48,21 +48,22 @@ class Stamp:
             return False
         if status.st_mtime_ns == self.time and self.time / 1e9 < seen_at - _RACY_SECONDS:
             return True
-        return digest(path) == self.digest
+        try:
+            return digest(path.read_bytes()) == self.digest
+        except OSError:
+            return False
 
 
-def digest(path: Path) -> str:
-    """Return the hash of the bytes of `path`, "" where it cannot be read."""
-    try:
-        return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
-    except OSError:
-        return ""
+def digest(content: bytes) -> str:
+    """Return the hash by which the bytes of a file are recognised."""
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
-def stamp(path: Path) -> Stamp:
-    """Return the stamp of `path`. Take it before reading the file: what changes later is then noticed."""
+def read_stamped(path: Path) -> tuple[bytes, Stamp]:
+    """Return the bytes of `path` and its stamp. What changes it later is noticed: its time was taken before."""
     status = path.stat()
-    return Stamp(size=status.st_size, time=status.st_mtime_ns, digest=digest(path))
+    content = path.read_bytes()
+    return content, Stamp(size=len(content), time=status.st_mtime_ns, digest=digest(content))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,11 +79,11 @@ class Kept:
 def load(folder: Path) -> Kept | None:
     """Return what is kept in `folder`, or None where that is nothing or of another format."""
     try:
-        with np.load(folder / _FILE, allow_pickle=False) as kept:
-            told = json.loads(bytes(kept["about"]))
+        with (folder / _FILE).open("rb") as stream:
+            told = json.loads(np.lib.format.read_array(stream, allow_pickle=False).tobytes())
             if told["format"] != FORMAT:
                 return None
-            columns = {name: kept[name] for name in kept.files if name != "about"}
+            columns = {name: np.lib.format.read_array(stream, allow_pickle=False) for name in told["columns"]}
         table = Table(
             headers=tuple(_header(item) for item in told["headers"]),
             grids=tuple((name, tuple(tuple(values) for values in params)) for name, params in told["grids"]),
@@ -91,7 +92,7 @@ def load(folder: Path) -> Kept | None:
         )
         stamps = {path: Stamp(size=size, time=when, digest=text) for path, (size, when, text) in told["stamps"].items()}
         return Kept(table=table, stamps=stamps, unusable=told["unusable"], seen_at=float(told["seen_at"]))
-    except Exception:  # a damaged archive raises almost anything
+    except Exception:  # a damaged file raises almost anything
         return None
 
 
@@ -102,8 +103,10 @@ def _header(item: dict[str, Any]) -> Header:
 
 def save(folder: Path, table: Table, stamps: Mapping[str, Stamp], unusable: Mapping[str, str]) -> None:
     """Keep `table` in `folder`. Raises StoreUnwritable or DiskFull."""
+    arrays = table.arrays()
     about = {
         "format": FORMAT,
+        "columns": list(arrays),
         "headers": [dataclasses.asdict(header) for header in table.headers],
         "grids": table.grids,
         "versions": table.versions,
@@ -112,12 +115,13 @@ def save(folder: Path, table: Table, stamps: Mapping[str, Stamp], unusable: Mapp
         "seen_at": time.time(),
     }
     text = np.frombuffer(json.dumps(about, allow_nan=False).encode(), np.uint8)
-    write(folder / _FILE, lambda path: _write_npz(path, {"about": text, **table.arrays()}))
+    write(folder / _FILE, lambda path: _write_arrays(path, [text, *arrays.values()]))
 
 
-def _write_npz(path: Path, arrays: Mapping[str, Any]) -> None:
-    with path.open("wb") as stream:
-        np.savez(stream, **arrays)
+def _write_arrays(path: Path, arrays: list[Any]) -> None:
+    with path.open("wb") as stream:  # one after the other: an .npz would be checked byte by byte at each reading
+        for array in arrays:
+            np.lib.format.write_array(stream, array, allow_pickle=False)
 
 
 def write(path: Path, how: Any) -> None:

@@ -16,6 +16,7 @@ from machmeter.changes import detect, judge, ranks, segments
 from machmeter.changes.detect import Step
 from machmeter.changes.judge import Change
 from machmeter.history import cache as caching
+from machmeter.history import forked
 from machmeter.history.model import Event, History, Series
 
 Detector = Callable[[Sequence[NDArray[np.float64]]], Sequence[Sequence[Step]]]
@@ -47,9 +48,11 @@ def find(
     digests = [_digest(item, points) for item, points in parts]
     missing = [number for number, text in enumerate(digests) if text not in kept]
     arrays = [parts[number][0].value[parts[number][1]] for number in missing]
-    found = (detector or (lambda series: detect.detect_many(series, processes=processes)))(arrays)
+    count = processes if len(arrays) >= detect.WORTH_PROCESSES else 1
+    shared = forked.share(detector or detect.detect_many, arrays, count)
     steps = {digest: kept[digest] for digest in digests if digest in kept}
-    steps |= {digests[number]: list(item) for number, item in zip(missing, found, strict=True)}
+    for part, some in enumerate(shared):  # dealt like cards
+        steps |= {digests[number]: list(item) for number, item in zip(missing[part :: len(shared)], some, strict=True)}
     if cache and detector is None and (missing or len(steps) != len(kept)):
         _save(cache, steps)
     changes: dict[str, list[Change]] = {item.key: [] for item in history.series}

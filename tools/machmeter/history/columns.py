@@ -56,24 +56,20 @@ class Table:
     state: NDArray[np.uint8]
     samples: NDArray[np.int32]
 
-    def grid_sizes(self) -> NDArray[np.int64]:
-        """Return how many cells a row of each grid has."""
-        return np.array([size(params) for _, params in self.grids], np.int64)
-
     def select(self, keep: Sequence[int]) -> Table:
         """Return the files numbered `keep`, in that order."""
         if list(keep) == list(range(len(self.headers))):
             return self
-        rows, row_ends = _gather(self.file_rows, keep)
-        cells, cell_ends = _gather(self.file_cells, keep)
-        columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in _ROWS}
-        columns |= {name: getattr(self, name)[cells] for name in _CELLS}
+        rows, cells = _stretches(self.file_rows, keep), _stretches(self.file_cells, keep)
+        chosen = np.asarray(keep, np.int64)
+        columns: dict[str, Any] = {name: _taken(getattr(self, name), rows) for name in _ROWS}
+        columns |= {name: _taken(getattr(self, name), cells) for name in _CELLS}
         return Table(
             headers=tuple(self.headers[number] for number in keep),
             grids=self.grids,
             versions=self.versions,
-            file_rows=row_ends,
-            file_cells=cell_ends,
+            file_rows=_ends([np.diff(self.file_rows)[chosen]]),
+            file_cells=_ends([np.diff(self.file_cells)[chosen]]),
             **columns,
         )
 
@@ -140,10 +136,17 @@ def _ends(counts: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(_join(counts, np.int64))])
 
 
-def _gather(ends: NDArray[np.int64], keep: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the positions of the items of the groups `keep`, and where those groups then begin and end."""
-    chosen = np.asarray(keep, np.int64)
-    counts = np.diff(ends)[chosen]
-    new_ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-    shift = np.repeat(ends[chosen] - new_ends[:-1], counts)
-    return np.arange(new_ends[-1], dtype=np.int64) + shift, new_ends
+def _stretches(ends: NDArray[np.int64], keep: Sequence[int]) -> list[tuple[int, int]]:
+    """Return where the items of the groups `keep` begin and end: copying stretches is far faster than picking items."""
+    found: list[tuple[int, int]] = []
+    for group in keep:
+        begin, end = int(ends[group]), int(ends[group + 1])
+        if found and found[-1][1] == begin:
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((begin, end))
+    return found
+
+
+def _taken(column: NDArray[Any], stretches: Sequence[tuple[int, int]]) -> NDArray[Any]:
+    return np.concatenate([column[:0], *(column[begin:end] for begin, end in stretches)])

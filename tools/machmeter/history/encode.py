@@ -112,7 +112,7 @@ def unbound(value: NDArray[np.float64], text: str) -> tuple[NDArray[np.float64],
 
 
 def positions(ascending: NDArray[np.int32]) -> list[int]:
-    """Return ascending positions as [skip, take, skip, take, ...]: skip so many, take so many that follow each other."""
+    """Return ascending positions as [skip, take, skip, take, ...]: skip so many, then take so many in a row."""
     if not len(ascending):
         return []
     gaps = np.flatnonzero(np.diff(ascending) != 1) + 1

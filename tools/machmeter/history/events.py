@@ -50,18 +50,23 @@ def between_runs(history: History) -> Iterator[Event]:
         before = run
 
 
+def facts(run: Run) -> dict[str, str]:
+    """Return what is on record of the host of `run` that bears on its numbers: from the evidence, else from asv."""
+    found = {name: fact for name, path in _HOST if (fact := _fact(run.host, path))}
+    for name, noted in _NOTED:
+        if name not in found and run.params.get(noted):
+            found[name] = run.params[noted]
+    if "kernel" in found:  # asv's name of the system holds the same
+        found.pop("system", None)
+    return found
+
+
 def host(old: Run, new: Run) -> list[Difference]:
     """Return the facts of the host that differ. What only one of the runs has on record is no difference."""
-    first = {name: fact for name, path in _HOST if (fact := _fact(old.host, path))}
-    second = {name: fact for name, path in _HOST if (fact := _fact(new.host, path))}
-    for name, noted in _NOTED:
-        first.setdefault(name, old.params.get(noted, ""))
-        second.setdefault(name, new.params.get(noted, ""))
-    if "kernel" in first and "kernel" in second:  # asv's name of the system holds the same
-        first.pop("system", None)
-    return [
-        (name, fact, second[name]) for name, fact in first.items() if fact and second.get(name, fact) not in ("", fact)
-    ]
+    if not old.host and not new.host and old.params == new.params:
+        return []  # as in nearly every run of a foreign project
+    first, second = facts(old), facts(new)
+    return [(name, fact, second[name]) for name, fact in first.items() if second.get(name, fact) != fact]
 
 
 def packages(old: Run, new: Run) -> list[Difference]:

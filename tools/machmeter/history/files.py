@@ -53,15 +53,6 @@ def _walk(top: Path) -> Iterable[tuple[Path, list[str], list[str]]]:
         yield Path(folder), folders, names
 
 
-def read_file(results: Path, path: str) -> Table:
-    """Return the table of one file. Raises Unusable."""
-    try:
-        content = (results / path).read_bytes()
-    except OSError as error:
-        raise Unusable(f"cannot be read: {error.strerror or error}") from error
-    return parse(content, path)
-
-
 def parse(content: bytes, path: str) -> Table:
     """Return the table of the one file whose bytes are `content`. Raises Unusable."""
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,19 +42,22 @@ def in_order(table: Table, places: Places) -> tuple[Table, Places]:
     """Return the files by machine, environment, commit and start: a series' points then come in their order."""
     starts = np.zeros(len(table.headers), np.int64)
     np.maximum.at(starts, np.repeat(np.arange(len(starts)), np.diff(table.file_rows)), table.row_started)
-    order = np.lexsort((starts, places.commit, places.environment, places.machine))
+    paths = np.argsort(np.argsort([header.path for header in table.headers], kind="stable"))
+    order = np.lexsort((paths, starts, places.commit, places.environment, places.machine))
     taken = Places(machine=places.machine[order], environment=places.environment[order], commit=places.commit[order])
     return table.select(order.tolist()), taken
 
 
 def catalogue(table: Table, known: Mapping[str, benchmarks.Described], settings: Settings) -> Catalogue:
     """Return what the rows of `table` measure; `known` is what benchmarks.json says."""
-    used = np.unique(table.row_grid).tolist()
+    kinds, first = np.unique(table.row_grid[::-1], return_index=True)
+    last = dict(zip(kinds.tolist(), (-first).tolist(), strict=True))
+    used = sorted(last, key=lambda grid: last[grid])
     names = sorted({table.grids[grid][0] for grid in used})
     number = {name: position for position, name in enumerate(names)}
     numbered: list[dict[tuple[str, ...], int]] = [{} for _ in names]
     combinations: list[list[tuple[str, ...]]] = [[] for _ in table.grids]
-    # The grid that was met last is most likely the present one: readers see its order first.
+    # The grid that was used last is most likely the present one: readers see its order first.
     for grid in reversed(used):
         name, params = table.grids[grid]
         combinations[grid] = columns.combinations(params)
@@ -134,7 +138,7 @@ def series(
     identity = identity[order]
     row = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)[order]
     commit = places.commit[row_file[row]]
-    keep = _newest(identity, commit, table.state[order])
+    keep = _newest(identity, commit, table.state, order)
     left_out: list[LeftOut] = []
     if keep is not None:
         gone = Counter(row_file[row[~keep]].tolist())
@@ -143,9 +147,11 @@ def series(
             for file, many in sorted(gone.items())
         ]
         order, identity, row, commit = order[keep], identity[keep], row[keep], commit[keep]
-    sorted_columns = {name: getattr(table, name)[order] for name in ("value", "low", "high", "state", "samples")}
+    with ThreadPoolExecutor(2) as pool:  # NumPy lets go of the interpreter while it copies
+        names = ("value", "low", "high", "state", "samples")
+        sorted_columns = dict(zip(names, pool.map(lambda name: getattr(table, name)[order], names), strict=True))
     version, started = found.row_version[row], table.row_started[row]
-    ends = np.flatnonzero(np.diff(identity, prepend=-1, append=-1)).tolist()
+    ends = [0, *(np.flatnonzero(identity[1:] != identity[:-1]) + 1).tolist(), len(identity)]
     made = []
     for begin, end in itertools.pairwise(ends):
         cell, where = divmod(int(identity[begin]), count)
@@ -172,18 +178,18 @@ def series(
 
 
 def _newest(
-    identity: NDArray[np.integer], commit: NDArray[np.int32], state: NDArray[np.uint8]
+    identity: NDArray[np.integer], commit: NDArray[np.int32], state: NDArray[np.uint8], order: NDArray[np.intp]
 ) -> NDArray[np.bool_] | None:
     """Return which points to keep where a series has several of one commit, or None where none has.
 
     The newest counts, which comes last; but what it only skipped does not hide what an older one measured.
     """
-    new = np.ones(len(identity), bool)
-    new[1:] = (identity[1:] != identity[:-1]) | (commit[1:] != commit[:-1])
-    if new.all():
+    again = (identity[1:] == identity[:-1]) & (commit[1:] == commit[:-1])
+    if not again.any():
         return None
+    new = np.concatenate([[True], ~again])
     begins = np.flatnonzero(new)
-    rank = np.arange(len(identity)) + len(identity) * (state != SKIPPED)
+    rank = np.arange(len(identity)) + len(identity) * (state[order] != SKIPPED)
     best = np.maximum.reduceat(rank, begins) % len(identity)
     keep = np.zeros(len(identity), bool)
     keep[best] = True

@@ -20,12 +20,18 @@ _WORTH_PROCESSES = 48 << 20
 _BATCH = 24
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Parsed:
-    """The files of a store: the usable ones as a table, in the order of their paths, and the others by path."""
+    """The files of a store: the usable ones as a table, in no certain order, and the others by path."""
 
     table: Table
     unusable: Mapping[str, str]
+    stamps: Mapping[str, Stamp]
+    changed: bool  # whether this is not just what the cache has
+
+    def keep(self, cache: Path, table: Table) -> None:
+        """Keep `table`, which has the same files in the order in which they are wanted, for the next time."""
+        caching.save(cache, table, self.stamps, self.unusable)
 
 
 def parse_all(results: Path, cache: Path | None, jobs: int, progress: Progress | None = None) -> Parsed:
@@ -33,12 +39,16 @@ def parse_all(results: Path, cache: Path | None, jobs: int, progress: Progress |
     paths = files.find(results)
     kept = caching.load(cache) if cache else None
     fresh = _unchanged(results, paths, kept)
-    known = {header.path: number for number, header in enumerate(kept.table.headers)} if kept else {}
     changed = [path for path in paths if path not in fresh]
     done = len(paths) - len(changed)
-    tables = [kept.table.select([known[path] for path in paths if path in fresh and path in known])] if kept else []
-    unusable = {path: kept.unusable[path] for path in paths if path in fresh and path in kept.unusable} if kept else {}
-    stamps = {path: kept.stamps[path] for path in fresh} if kept else {}
+    tables: list[Table] = []
+    unusable: dict[str, str] = {}
+    stamps: dict[str, Stamp] = {}
+    if kept:
+        still = [number for number, header in enumerate(kept.table.headers) if header.path in fresh]
+        tables.append(kept.table.select(still))
+        unusable |= {path: reason for path, reason in kept.unusable.items() if path in fresh}
+        stamps |= {path: kept.stamps[path] for path in fresh}
     for table, reasons, seen in _parse(results, changed, jobs, stamped=cache is not None):
         tables.append(table)
         unusable |= reasons
@@ -46,12 +56,12 @@ def parse_all(results: Path, cache: Path | None, jobs: int, progress: Progress |
         done += len(table.headers) + len(reasons)
         if progress:
             progress(done, len(paths))
-    table = columns.concatenate(tables)
-    by_path = sorted(range(len(table.headers)), key=lambda number: table.headers[number].path)
-    table = table.select(by_path)
-    if cache and (kept is None or changed or set(kept.stamps) != fresh):
-        caching.save(cache, table, stamps, unusable)
-    return Parsed(table=table, unusable=dict(sorted(unusable.items())))
+    return Parsed(
+        table=columns.concatenate(tables),
+        unusable=dict(sorted(unusable.items())),
+        stamps=stamps,
+        changed=kept is None or bool(changed) or set(kept.stamps) != fresh,
+    )
 
 
 def _unchanged(results: Path, paths: Iterable[str], kept: caching.Kept | None) -> set[str]:
@@ -81,9 +91,10 @@ def _parse_batch(results: Path, paths: Sequence[str], stamped: bool) -> _Batch:
     tables, unusable, stamps = [], {}, {}
     for path in paths:
         try:
+            content, stamp = caching.read_stamped(results / path)
             if stamped:
-                stamps[path] = caching.stamp(results / path)
-            tables.append(files.read_file(results, path))
+                stamps[path] = stamp
+            tables.append(files.parse(content, path))
         except files.Unusable as problem:
             unusable[path] = str(problem)
         except OSError as error:

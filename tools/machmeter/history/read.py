@@ -39,17 +39,19 @@ def read(
     """
     known, left_out = benchmarks.read(results)
     parsed = parse_all(results, cache, jobs or len(os.sched_getaffinity(0)), progress)
+    headers = parsed.table.headers
     left_out += [LeftOut(path=path, reason=reason) for path, reason in parsed.unusable.items()]
-    left_out += [
-        LeftOut(path=header.path, reason=problem) for header in parsed.table.headers for problem in header.problems
-    ]
-    machines, of_machine, odd = _machines(results, parsed.table.headers)
-    environments, of_environment = _environments(parsed.table.headers)
+    problems = [(header.path, problem) for header in headers for problem in header.problems]
+    left_out += [LeftOut(path=path, reason=problem) for path, problem in sorted(problems)]
+    machines, of_machine, odd = _machines(results, headers)
+    environments, of_environment = _environments(headers)
     places = repository.order(git) if git else None
-    commits, of_commit = _commits(parsed.table.headers, places)
+    commits, of_commit = _commits(headers, places)
     table, placed = grouping.in_order(
         parsed.table, Places(machine=of_machine, environment=of_environment, commit=of_commit)
     )
+    if cache and parsed.changed:
+        parsed.keep(cache, table)
     found = grouping.catalogue(table, known, settings or Settings())
     series, twice = grouping.series(table, placed, machines, environments, found)
     history = History(
@@ -93,7 +95,7 @@ def _machines(results: Path, headers: Sequence[Header]) -> tuple[list[Machine], 
     ]
     newest: dict[tuple[str, str], Header] = {}
     for identity, header in zip(identities, headers, strict=True):
-        if identity not in newest or header.date >= newest[identity].date:
+        if identity not in newest or (header.date, header.path) > (newest[identity].date, newest[identity].path):
             newest[identity] = header
     machines = []
     for (folder, name), header in newest.items():

@@ -1,0 +1,117 @@
+"""All series of a machine and environment at each of its runs: what a page needs to compare any two of them.
+
+A comparison reads one or two files of 16 runs, not every series. Values have two characters each: the nearest of 8,095
+levels between the smallest and the largest value of their series, by logarithm where all are positive, else evenly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from machmeter.history import encode
+from machmeter.history.model import FAILED, OK, UNREADABLE, History, Series
+
+RUNS_PER_FILE = 16
+
+# Codes of what is no number.
+ABSENT, GONE, NO_NUMBER, MISSING = (encode.COARSE_LEVELS + number for number in range(1, 5))
+
+
+def files(history: History) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield path and content of the columns of every machine and environment."""
+    groups: dict[tuple[str, str], list[Series]] = {}
+    for item in history.series:
+        groups.setdefault((item.machine.slug, item.environment.slug), []).append(item)
+    commits: dict[tuple[str, str], list[int]] = {}
+    for run in history.runs:
+        commits.setdefault((run.machine.slug, run.environment.slug), []).append(run.commit)
+    places = {item.key: number for number, item in enumerate(history.benchmarks)}
+    for (machine, environment), some in sorted(groups.items()):
+        folder = f"data/columns/{machine}/{environment}"
+        ran = np.array(commits[machine, environment], np.int32)
+        yield f"{folder}/scale.json", scale(some, places, ran)
+        codes = _codes(some, ran)
+        for number, start in enumerate(range(0, len(ran), RUNS_PER_FILE)):
+            block = range(start, min(start + RUNS_PER_FILE, len(ran)))
+            yield (
+                f"{folder}/{number:03}.json",
+                {
+                    "schema": 1,
+                    "commit": [int(ran[run]) for run in block],
+                    "value": [encode.letters(codes[run], 2) for run in block],
+                },
+            )
+
+
+def scale(some: list[Series], places: dict[str, int], ran: NDArray[np.int32]) -> dict[str, Any]:
+    """Return what all columns of a machine and environment share: which series they have, their ends and versions."""
+    position = {item.benchmark.key: {values: n for n, values in enumerate(item.benchmark.params)} for item in some}
+    ends = [_ends(item) for item in some]
+    return {
+        "schema": 1,
+        "runs_per_file": RUNS_PER_FILE,
+        "key": [item.key for item in some],
+        "benchmark": [places[item.benchmark.key] for item in some],
+        "params": [position[item.benchmark.key][item.params] for item in some],
+        "from": [least for least, _, _ in ends],
+        "to": [most for _, most, _ in ends],
+        "even": [number for number, (_, _, positive) in enumerate(ends) if not positive],
+        "versions": {str(places[key]): versions for key, versions in _versions(some, ran).items()},
+        "spread": encode.rounded([_spread(item) for item in some]),
+    }
+
+
+def _versions(some: list[Series], ran: NDArray[np.int32]) -> dict[str, list[int]]:
+    """Return the version that each run has of each benchmark with more than one, as [count, version, ...]."""
+    known: dict[str, NDArray[np.int64]] = {}
+    for item in some:
+        if len(item.benchmark.versions) > 1:
+            versions = known.setdefault(item.benchmark.key, np.full(len(ran), -1))
+            versions[np.searchsorted(ran, item.commits)] = item.version
+    for versions in known.values():  # a run without the benchmark is taken for the one before it
+        there = np.maximum.accumulate(np.where(versions >= 0, np.arange(len(ran)), -1))
+        versions[:] = versions[np.maximum(there, np.argmax(versions >= 0))]
+    return {key: encode.runs(versions) for key, versions in known.items()}
+
+
+def _ends(item: Series) -> tuple[float, float, bool]:
+    """Return the smallest and the largest value, and whether all are positive. Ends are exact: one value is itself."""
+    value = item.value[item.state == OK]
+    if not len(value):
+        return 0.0, 0.0, False
+    least, most = float(value.min()), float(value.max())
+    return least, most, least > 0.0
+
+
+def _spread(item: Series) -> float:
+    """Return the typical half-width of an interval as a share of the value: a smaller difference means nothing."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = (item.high - item.low) / 2 / np.abs(item.value)
+    share = share[np.isfinite(share)]
+    return float(np.median(share)) if len(share) else float("nan")
+
+
+def _codes(some: list[Series], ran: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return the codes of all series at all runs: runs × series."""
+    codes = np.full((len(ran), len(some)), ABSENT, np.int64)
+    for number, item in enumerate(some):
+        least, most, positive = _ends(item)
+        measured = item.state == OK
+        code = np.full(len(item), MISSING, np.int64)
+        code[item.state == FAILED] = GONE
+        code[item.state == UNREADABLE] = NO_NUMBER
+        value = item.value[measured]
+        if positive:
+            code[measured] = encode.levels(value, least, most, encode.COARSE_LEVELS)
+        elif most > least:
+            # Halved first: the distance of two numbers can be more than the largest number.
+            share = (value / 2 - least / 2) / (most / 2 - least / 2)
+            code[measured] = np.rint(share * encode.COARSE_LEVELS).astype(np.int64)
+        else:
+            code[measured] = 0
+        codes[np.searchsorted(ran, item.commits), number] = code
+    return codes
