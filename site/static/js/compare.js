@@ -213,4 +213,5 @@ async function start() {
   if (!picks.machine.options.length) return;
   app.hidden = false;
   await fromFragment();
+  document.querySelector("section[aria-labelledby=newest]").hidden = true;
 }

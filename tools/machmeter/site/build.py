@@ -104,12 +104,14 @@ def run(request: Request, say: Callable[[str, int, int], None]) -> Summary:
         yield from make.files(site, own, Renderer(folder), request.base)
         yield from assets.own(folder)
         yield from assets.library(library) if library else ()
-        yield from export.files(history, changes)
 
     with swap.beside(request.output) as new:
         for _, length in swap.write(new, every()):
             written, size = written + 1, size + length
             say("writing", min(written, total), total)
+        say("writing data", 0, 1)
+        size += export.write(history, changes, new, processes=request.jobs)
+        written = sum(path.is_file() for path in new.rglob("*"))
     return Summary(
         output=request.output,
         files=written,
@@ -152,6 +154,7 @@ def read(request: Request, evidence: Path | None, progress: Callable[[int, int],
         repository(request),
         settings.load(place),
         cache=request.cache,
+        jobs=request.jobs,
         progress=progress,
     )
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from machmeter.history.model import Series, short_hash
@@ -17,17 +17,9 @@ from machmeter.site.swap import as_json
 HISTORY = Link(title="History", href="benchmarks.html")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Made:
-    """One file of the site."""
-
-    name: str
-    content: str
-
-
 def count(site: Site) -> int:
     """Return about how many files there will be, for a progress display."""
-    return len(site.history.benchmarks) + len(site.models) + len(site.history.series) + 40
+    return len(site.history.benchmarks) + len(site.models) + 40
 
 
 def files(site: Site, own: Own, renderer: Renderer, base: str = "") -> Iterator[tuple[str, str]]:
@@ -109,22 +101,32 @@ def _timeline(site: Site) -> dict[str, Any]:
 FEED = 100  # entries: the newest
 
 
+# What XML 1.0 cannot hold, not even escaped.
+_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def _plain(text: str) -> str:
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
 def _feed(site: Site, base: str) -> dict[str, Any]:
     entries = []
     for row in sorted(changes.rows(site), key=lambda row: (-row["date"], row["key"], row["commit"]))[:FEED]:
         name = " ".join(part for part in (row["benchmark"], row["params"]) if part)
-        effect = "" if row["effect"] is None else f" {words.percent(row['effect'])}"
+        effect = f" {row['words']}"
         libraries = f" What else changed: {row['libraries']}." if row["libraries"] else ""
         before, after = words.value(row["before"], row["unit"]), words.value(row["after"], row["unit"])
         entries.append(
             {
                 # The commit and the series name an entry, so it keeps its name when others join it.
                 "id": f"change:{row['key']}:{row['commit'][:12]}",
-                "title": f"{row['verdict']}{effect}: {name}",
+                "title": _plain(f"{row['verdict']}{effect}: {name}"),
                 "date": row["date"],
                 "href": row["href"],
                 "verdict": row["verdict"],
-                "summary": f"{before} to {after} between {row['span']} on {row['machine']} ({row['environment']}).{libraries}",
+                "summary": _plain(
+                    f"{before} to {after} between {row['span']} on {row['machine']} ({row['environment']}).{libraries}"
+                ),
             }
         )
     return {

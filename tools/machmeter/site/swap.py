@@ -71,7 +71,8 @@ def write(folder: Path, files: Iterable[tuple[str, str | bytes]]) -> Iterator[tu
             if path.parent not in made:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 made.add(path.parent)
-            raw = content.encode("utf-8") if isinstance(content, str) else content
+            # JSON may hold half a character; no file of ours does.
+            raw = content.encode("utf-8", "replace") if isinstance(content, str) else content
             path.write_bytes(raw)
         yield name, len(raw)
 

@@ -132,8 +132,13 @@ def series_href(series: Series) -> str:
 
 def parameters(series: Series) -> str:
     """Return the parameters of a series with their names where the values alone say too little."""
-    shown = [model.shown(value) for value in series.params]
-    names = series.benchmark.param_names
+    return named(series.benchmark, series.params)
+
+
+def named(benchmark: Benchmark, params: Sequence[str]) -> str:
+    """Return `params` of `benchmark` as `parameters` does."""
+    shown = [model.shown(value) for value in params]
+    names = benchmark.param_names
     if len(names) != len(shown):
         return ", ".join(shown)
     plain = [

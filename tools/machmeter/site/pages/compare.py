@@ -6,18 +6,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
 from typing import Any, Literal
 
-import numpy as np
-
-from machmeter.history import events
+from machmeter.history import compare
 from machmeter.history import model as states
-from machmeter.history.model import Machine, Run, Series
+from machmeter.history.model import History, Machine, Run
 from machmeter.metrics import Direction
 from machmeter.site import words
-from machmeter.site.pages.common import Site, commit_name, parameters, series_href
+from machmeter.site.pages.common import Site, commit_name, history_href, named
 from machmeter.site.pages.own import Own
 from machmeter.site.pages.versions import cell
 
@@ -31,35 +28,15 @@ ORDER: tuple[Verdict, ...] = (
 _LOOKED_BACK = 5  # runs before the newest, among which the one with most in common is taken
 
 
-@dataclass(frozen=True, kw_only=True)
-class Point:
-    """One number of a run, with half its interval relative to it; `state` says why there is none, "" is absent."""
+def judge(base: float, head: float, direction: Direction | None, noise: float = 0.0) -> tuple[Verdict, float | None]:
+    """Return what became of a number, and by how much as a share; None where it was zero.
 
-    value: float | None
-    error: float = 0.0
-    state: str = "ok"
-
-
-def judge(
-    base: Point, head: Point, direction: Direction | None, *, comparable: bool = True
-) -> tuple[Verdict, float | None]:
-    """Return what became of a number, and by how much; None where that cannot be said as a share.
-
-    An effect counts from 2 %, and from the sum of both half intervals where that is more.
+    An effect counts from 2 %, and from `noise` (the sum of both half intervals, as shares) where that is more.
     """
-    lost = ("failed", "unreadable")
-    if head.value is None:
-        if base.value is None:
-            return "same", None
-        return ("failed" if head.state in lost else "removed"), None
-    if base.value is None:
-        return ("fixed" if base.state in lost else "new"), None
-    if not comparable:
-        return "not comparable", None
-    if base.value == 0.0:
-        return ("same" if head.value == 0.0 else "change"), None
-    effect = head.value / base.value - 1.0
-    if abs(effect) < max(LEAST, base.error + head.error):
+    if base == 0.0:
+        return ("same" if head == 0.0 else "change"), None
+    effect = head / base - 1.0
+    if abs(effect) < max(LEAST, noise):
         return "same", effect
     if direction is None:
         return "change", effect
@@ -68,105 +45,115 @@ def judge(
 
 def context(site: Site) -> dict[str, Any]:
     """Return what the page shows before anybody chooses: the two newest runs of each machine."""
-    runs: dict[str, list[Run]] = {}
-    series: dict[str, list[Series]] = {}
-    for run in site.history.runs:
-        runs.setdefault(run.machine.key, []).append(run)
-    for item in site.history.series:
-        series.setdefault(item.machine.key, []).append(item)
-    machines = [machine for machine in site.history.machines if machine.key in runs]
-    pairs = [
-        pair
-        for machine in machines
-        if (pair := _pair(machine, runs[machine.key], series.get(machine.key, []), site))
-    ]
+    history = site.history
+    pairs = [pair for machine in history.machines if (pair := _pair(machine, history))]
+    measured = {run.machine.key for run in history.runs}
     return {
         "compare": {
-            "machines": [{"key": machine.slug, "name": machine.name} for machine in machines],
+            "machines": [
+                {"key": machine.slug, "name": machine.name} for machine in history.machines if machine.key in measured
+            ],
             "heading": "The newest run against one before" if pairs else "Nothing to compare yet",
             "pairs": pairs,
         }
     }
 
 
-def newest_pair(runs: Sequence[Run], series: Sequence[Series]) -> tuple[Run, Run] | None:
+def newest_pair(history: History, machine: Machine) -> tuple[Run, Run] | None:
     """Return a run and the newest of its environment: of the few runs before, the one with most numbers in common."""
     groups: dict[str, list[Run]] = {}
-    for run in runs:
-        groups.setdefault(run.environment.key, []).append(run)
+    for run in history.runs:
+        if run.machine.key == machine.key:
+            groups.setdefault(run.environment.key, []).append(run)
     best: tuple[tuple[bool, int], Run, Run] | None = None
     for key, group in groups.items():
+        if len(group) < 2:
+            continue
         head = group[-1]
-        mine = [item for item in series if item.environment.key == key]
-        at_head = [item for item in mine if _at(item, head.commit).value is not None]
-        common = [
-            (sum(_at(item, run.commit).value is not None for item in at_head), run.commit, run)
-            for run in group[-1 - _LOOKED_BACK : -1]
-        ]
-        if common:
-            most, _, base = max(common, key=lambda entry: entry[:2])
-            claim = (most > 0, head.commit)
-            if best is None or claim > best[0]:
-                best = claim, base, head
+        mine = [item for item in history.series if item.machine.key == machine.key and item.environment.key == key]
+        measured = [set(item.commits[item.measured].tolist()) for item in mine]
+        at_head = [places for places in measured if head.commit in places]
+        common = [(sum(run.commit in places for places in at_head), run.commit, run) for run in group[-1 - _LOOKED_BACK : -1]]
+        most, _, base = max(common, key=lambda entry: entry[:2])
+        claim = (most > 0, head.commit)
+        if best is None or claim > best[0]:
+            best = claim, base, head
     return (best[1], best[2]) if best else None
 
 
-def _at(item: Series, commit: int) -> Point:
-    place = int(np.searchsorted(item.commits, commit))
-    if place >= len(item) or int(item.commits[place]) != commit:
-        return Point(value=None, state="")
-    state = int(item.state[place])
-    if state != states.OK:
-        return Point(value=None, state=states.STATES[state])
-    value, low, high = (float(column[place]) for column in (item.value, item.low, item.high))
-    known = value and math.isfinite(low) and math.isfinite(high)
-    return Point(value=value, error=abs((high - low) / value) / 2 if known else 0.0)
-
-
-def _pair(machine: Machine, runs: Sequence[Run], series: Sequence[Series], site: Site) -> dict[str, Any] | None:
-    sides = newest_pair(runs, series)
+def _pair(machine: Machine, history: History) -> dict[str, Any] | None:
+    sides = newest_pair(history, machine)
     if sides is None:
         return None
     base, head = sides
-    differs = [
-        f"{name} {old} → {new}" for name, old, new in events.host(base, head) if name in events.INCOMPARABLE
-    ]
-    rows = []
-    for item in series:
-        if item.environment.key != head.environment.key:
-            continue
-        before, after = _at(item, base.commit), _at(item, head.commit)
-        if before.value is None and after.value is None:
-            continue
-        verdict, effect = judge(before, after, item.benchmark.direction, comparable=not differs)
-        rows.append(
-            {
-                "verdict": verdict,
-                "effect": effect,
-                "benchmark": item.benchmark.name,
-                "params": parameters(item),
-                "before": before.value,
-                "after": after.value,
-                "unit": item.benchmark.unit,
-                "href": series_href(item),
-            }
-        )
+    found = compare.compare(compare.column(history, base), compare.column(history, head))
+    rows = [_compared(pair, comparable=not found.incomparable) for pair in found.pairs]
+    rows += [_lone(item, "failed") for item in found.failed]
+    rows += [_lone(item, "removed") for item in found.removed]
+    rows += [_lone(item, "not comparable") for item in found.refused]
+    rows += [_lone(item, "fixed" if item.base and item.base.state in _LOST else "new") for item in found.new]
     rows.sort(key=lambda row: (ORDER.index(row["verdict"]), -abs(row["effect"] or 0.0), row["benchmark"], row["params"]))
-    counts = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in ORDER}
-    said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+    counts = Counter(row["verdict"] for row in rows)
+    said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ORDER if counts[verdict])
     return {
         "machine": machine.name,
         "environment": head.environment.label,
-        "base": _label(base, site),
-        "head": _label(head, site),
-        "differs": "; ".join(differs),
+        "base": _label(base, history),
+        "head": _label(head, history),
+        "differs": found.incomparable,
         "summary": f"{words.plural(len(rows), 'number')}: {said}." if rows else "They have no number in common.",
         "rows": [row for row in rows if row["verdict"] != "same"][:SHOWN],
     }
 
 
-def _label(run: Run, site: Site) -> str:
-    commit = site.history.commits[run.commit]
+_LOST = (states.FAILED, states.UNREADABLE)
+
+
+def _compared(pair: compare.Pair, *, comparable: bool) -> dict[str, Any]:
+    verdict: Verdict = "not comparable"
+    effect: float | None = None
+    if comparable:
+        noise = _half(pair.base) + _half(pair.head)
+        verdict, effect = judge(pair.base.value, pair.head.value, pair.head.benchmark.direction, noise)
+    return _shown(pair.head, verdict, effect, pair.base.value, pair.head.value)
+
+
+def _lone(item: compare.Lone, verdict: Verdict) -> dict[str, Any]:
+    point = item.head or item.base
+    assert point is not None
+    before, after = (side.value if side and side.state == states.OK else None for side in (item.base, item.head))
+    return _shown(point, verdict, None, before, after, item.reason)
+
+
+def _shown(
+    point: compare.Point,
+    verdict: Verdict,
+    effect: float | None,
+    before: float | None,
+    after: float | None,
+    reason: str = "",
+) -> dict[str, Any]:
+    return {
+        "verdict": verdict,
+        "effect": effect,
+        "benchmark": point.benchmark.name,
+        "params": named(point.benchmark, point.params),
+        "before": before,
+        "after": after,
+        "unit": point.benchmark.unit,
+        "href": f"{history_href(point.benchmark)}#s={point.key}",
+        "reason": reason,
+    }
+
+
+def _half(point: compare.Point) -> float:
+    """Return half the interval of a point as a share of its value."""
+    known = point.value and math.isfinite(point.low) and math.isfinite(point.high)
+    return abs((point.high - point.low) / point.value) / 2 if known else 0.0
+
+
+def _label(run: Run, history: History) -> str:
+    commit = history.commits[run.commit]
     return f"{commit_name(commit)} ({words.day(commit.date)})"
 
 

@@ -30,7 +30,12 @@ def context(link: ModelLink, site: Site, own: Own) -> dict[str, Any]:
             "machine": machine.name,
             "host": "; ".join(line.partition(": ")[2] if not number else line for number, line in enumerate(lines)),
             "lead": _lead(measured),
-            "others": [other_link for other_link in _others(link, site)],
+            "siblings": [
+                {"title": other.model, "href": other.href, "here": other.model == name}
+                for other in site.models
+                if other.machine.key == machine.key
+            ],
+            "others": _others(link, site),
             "caption": f"Every measured configuration of {name} on {machine.name}, fastest first",
             "notes": _notes(built, rows),
             "rows": [_row(row, machine, site.history) for row in measured],
