@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import math
@@ -10,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
 from pathlib import Path
@@ -408,6 +410,31 @@ def test_the_summary_says_what_was_read_and_left_out(tmp_path: Path) -> None:
 def test_serving_what_was_not_built_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NoResults, match="run 'machmeter site build' first"):
         serve.server(tmp_path, "127.0.0.1", 0)
+
+
+ARCHIVE = ROOT.parent / "shared/data/asv-results.tar.xz"
+
+
+@pytest.mark.skipif(not ARCHIVE.is_file(), reason="the real stores are not here: the generated ones above stand for them")
+@pytest.mark.parametrize(("name", "files"), [("sunpy", 1396), ("metpy", 59)])
+def test_real_stores_build_and_their_pages_are_light(tmp_path: Path, name: str, files: int) -> None:
+    """A first visit of a page costs 100 KB at most, without the data of its series."""
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(tmp_path, members=[item for item in archive if f"/{name}/" in f"/{item.name}"], filter="data")
+    (results,) = [path for path in tmp_path.rglob("results") if path.is_dir()]
+    output = tmp_path / "html"
+    summary = build.run(build.Request(results=results, output=output), silent)
+    assert summary.history.files == files
+
+    def packed(path: str) -> int:
+        return len(gzip.compress((output / path).read_bytes(), 9)) if (output / path).is_file() else 0
+
+    static = sum(packed(path.relative_to(output).as_posix()) for path in (output / "static").rglob("*.js"))
+    static += packed("static/site.css") + packed("static/uplot/uPlot.min.css") + packed("data/timeline.json")
+    pages_of = {path: packed(path) for path in pages(output)}
+    heaviest = max(pages_of, key=lambda path: pages_of[path])
+    assert static + pages_of[heaviest] <= 100_000, heaviest
+    assert packed("compare.html") + packed("data/index.json") + packed("data/runs.json") + packed("static/site.css") <= 85_000
 
 
 # ---------------------------------------------------------------------------------------------- small functions

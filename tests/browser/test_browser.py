@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from conftest import ROOT
+import stores
+from machmeter.site import build, serve
 
 pytestmark = pytest.mark.browser
 
+ROOT = Path(__file__).parents[2]
 AXE = ROOT / "node_modules/axe-core/axe.min.js"
-UPLOT = ROOT / "node_modules/uplot"
-PAGES = ("index", "benchmarks", "compare", "changes", "machines", "failures", "method", "data")
 
 
 @pytest.fixture
@@ -268,9 +269,6 @@ def test_from_disk_the_pages_can_be_read(browser: Any, foreign: Any) -> None:
 
 def test_every_hostile_name_is_inert(browser: Any, tmp_path: Path) -> None:
     """R13 in a browser: nothing runs, no image is asked for."""
-    import stores
-    from machmeter.site import build
-
     evil = "<img src=x onerror=alert(1)>"
     for number in range(3):
         rows: dict[str, tuple[list[list[str]], list[Any]]] = {f"s.{evil}.time_x": ([[f"'{evil}'", "'b'"]], [1.0 + number, 2.0])}
@@ -278,9 +276,6 @@ def test_every_hostile_name_is_inert(browser: Any, tmp_path: Path) -> None:
     stores.write_catalogue(tmp_path / "results", {f"s.{evil}.time_x": {"params": [[f"'{evil}'", "'b'"]], "param_names": [evil]}})
     output = tmp_path / "html"
     build.run(build.Request(results=tmp_path / "results", output=output, title=evil), lambda *_: None)
-    from machmeter.site import serve
-    import threading
-
     server = serve.server(output, "127.0.0.1", 0)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     context = browser.new_context()

@@ -317,7 +317,9 @@ OUTPUT = Annotated[Path, typer.Option("--output", "-o", help="Where the site goe
 
 @site_app.command("build")
 def site_build_command(
-    results: Annotated[Path, typer.Option("--results", help="asv's results folder, of any project.")] = Path("results"),
+    results: Annotated[
+        Path | None, typer.Option("--results", help="asv's results folder, of any project. Default: that of this one.")
+    ] = None,
     evidence_folder: Annotated[
         Path | None, typer.Option("--evidence", help="Default: the folder 'evidence' beside the results.")
     ] = None,
@@ -336,6 +338,9 @@ def site_build_command(
     """Build the site beside the old one, and swap it in."""
     from machmeter.site import build, progress
 
+    if results is None:
+        here = Path()
+        results = asvrun.results_folder(here) if (here / asvrun.CONFIGURATION).is_file() else Path("results")
     request = build.Request(
         results=results,
         evidence=evidence_folder,

@@ -1,5 +1,5 @@
 // Compare any two runs, or swept versions, of one machine. `tools/machmeter/site/pages/compare.py` judges alike.
-import { COARSE_LEVELS, number } from "./decode.js";
+import { COARSE_LEVELS, number, runs as repeated } from "./decode.js";
 import { filterable, sortable } from "./tables.js";
 import { badge, copyLink, day, element, load, NONE, percent, value } from "./words.js";
 
@@ -69,6 +69,8 @@ async function start() {
 
   // Without a wish: the newest run, and the one before it in the same environment.
   function usual() {
+    const { base, head } = picks.machine.selectedOptions[0].dataset;
+    if (columns.has(base) && columns.has(head)) return [base, head];
     const listed = [...columns].filter(([, side]) => side.environment);
     const newest = listed.reduce((best, entry) => (!best || entry[1].commit >= best[1].commit ? entry : best), null);
     if (!newest) return [...columns.keys()].slice(0, 2);
@@ -105,6 +107,7 @@ async function start() {
     const block = await load(`${folder}/${String(Math.floor(side.place / scale.runs_per_file)).padStart(3, "0")}.json`);
     const text = block.value[side.place % scale.runs_per_file];
     const even = new Set(scale.even);
+    const versions = Object.fromEntries(Object.entries(scale.versions).map(([at, pairs]) => [at, repeated(pairs)[side.place]]));
     scale.key.forEach((key, at) => {
       const code = number(text, at, 2);
       const benchmark = index.benchmarks[scale.benchmark[at]];
@@ -120,7 +123,7 @@ async function start() {
       }
       found.set(`${benchmark.name}(${params.join(", ")})`, {
         name: benchmark.name, params: label(benchmark, params), unit: benchmark.unit, direction: benchmark.direction,
-        href: `history/${benchmark.slug}.html#s=${key}`, value: given, error: scale.spread[at] || 0, state,
+        href: `history/${benchmark.slug}.html#s=${key}`, value: given, error: scale.spread[at] || 0, state, version: versions[scale.benchmark[at]] ?? 0,
       });
     });
     return found;
@@ -151,7 +154,9 @@ async function start() {
       const [old, now] = [before.get(key) || none, after.get(key) || none];
       if (old.value === null && now.value === null) continue;
       const about = after.get(key) || before.get(key);
-      const [verdict, effect] = judge(old, now, about.direction, differs.length === 0);
+      // Another version of a benchmark measures something else.
+      const sameWork = old.value === null || now.value === null || old.version === now.version;
+      const [verdict, effect] = judge(old, now, about.direction, differs.length === 0 && sameWork);
       rows.push({ ...about, verdict, effect, old: old.value, now: now.value, oldState: old.state, nowState: now.state });
     }
     rows.sort((x, y) => ORDER.indexOf(x.verdict) - ORDER.indexOf(y.verdict) || Math.abs(y.effect || 0) - Math.abs(x.effect || 0) || (x.name < y.name ? -1 : 1));

@@ -228,16 +228,16 @@ def fidelity(points: Sequence[Point], *, x_title: str, label: str) -> Markup:
     drawing.path(corners, "front")
     taken: list[tuple[float, float, float]] = []
     for point in sorted(points, key=lambda item: (item.front, item.y)):
-        words_of = f"{point.name}: {words.digits(point.y)} images/s, {x_title} {_tick(point.x)}"
+        words_of = f"{point.name}: {words.speed(point.y)} images/s, {x_title} {_tick(point.x)}"
         drawing.dot(x(point.x), y(point.y), f"f{svg.colour(point.index)}", words_of, 6.0 if point.front else 4.0)
     for point in sorted(front, key=lambda item: -item.y):
         width = 6.4 * len(point.name)
         at_end = x(point.x) + 12 + width > WIDTH
         across = x(point.x) - 11 if at_end else x(point.x) + 11
-        down = y(point.y) - 6
         start, stop = (across - width, across) if at_end else (across, across + width)
-        while any(a < stop and start < b and abs(down - c) < 14 for a, b, c in taken):
-            down += 15
+        tried = [y(point.y) + offset for offset in (-6, -21, 18, -36, 33)]
+        free = (at for at in tried if not any(a < stop and start < b and abs(at - c) < 14 for a, b, c in taken))
+        down = next(free, tried[0])
         taken.append((start, stop, down))
         drawing.text(across, down, point.name, "end" if at_end else "start", "strong")
     return drawing.markup()

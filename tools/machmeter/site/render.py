@@ -28,7 +28,8 @@ def find_folder(given: Path | None = None) -> Path:
         if (folder / "templates" / "base.html").is_file() and (folder / "static").is_dir():
             return folder
     raise SiteUnbuildable(
-        f"no templates in {' or '.join(map(str, tried))}: run in a clone of machmeter, or name its 'site' folder with --templates"
+        f"no templates in {' or '.join(map(str, tried))}: run in a clone of machmeter, "
+        "or name its 'site' folder with --templates"
     )
 
 
@@ -51,7 +52,7 @@ class Renderer:
             "day": words.day,
             "minute": words.minute,
             "stamp": words.stamp,
-            "figure": lambda number: words.NONE if number is None else words.digits(number),
+            "speed": words.speed,
         }
         self._environment.globals |= {"policy": POLICY}
 

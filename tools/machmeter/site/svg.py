@@ -158,8 +158,7 @@ def axes(drawing: Drawing, x: Scale, y: Scale, *, y_labels: Sequence[tuple[float
         drawing.text(0, 12, title)
 
 
-def swatch(index: int, *, dashed: str = "") -> Markup:
-    """Return the sample of a line for a legend."""
-    return Markup(
-        '<svg viewBox="0 0 28 10" aria-hidden="true"><path class="line c{}{}" d="M0 5H28"/></svg>'
-    ).format(colour(index), escape(dashed))
+def swatch(index: int, *, dashed: str = "", dot: bool = False) -> Markup:
+    """Return the sample of a line, or of a dot, for a legend."""
+    mark = '<circle class="f{}{}" cx="20" cy="5" r="5"/>' if dot else '<path class="line c{}{}" d="M0 5H28"/>'
+    return Markup('<svg viewBox="0 0 28 10" aria-hidden="true">' + mark + "</svg>").format(colour(index), escape(dashed))

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
+from machmeter.results.table import throughput_digits
+
 NONE = "–"
 
 _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
@@ -50,6 +52,11 @@ def value(number: float | None, unit: str | None) -> str:
     if name == "fraction":
         return f"{number:.3f}"
     return f"{digits(number / by)} {name}".rstrip()
+
+
+def speed(number: float | None) -> str:
+    """Return images per second with the digits that every table of machmeter shows."""
+    return NONE if number is None else f"{number:.{throughput_digits(number)}f}"
 
 
 def ratio(number: float | None) -> str:

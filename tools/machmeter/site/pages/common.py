@@ -162,7 +162,8 @@ def reproduce(series: Series, commit: str) -> str:
     """Return the shell command that measures this point again, in a clone of the project. `commit` is a hash."""
     name = series.benchmark.name
     called = f"{name}({', '.join(series.params)})" if series.params else name
-    pattern = f"^{re.escape(called)}$".replace("\\ ", " ").replace("\\-", "-").replace("\\'", "'")
+    # A quote is written as any character: it would have to be quoted again in a shell.
+    pattern = re.sub(r"['\"]", ".", f"^{re.escape(called)}$").replace("\\ ", " ").replace("\\-", "-")
     stack = series.environment.stack
     runner = f"machmeter run --stack {shlex.quote(stack)}" if stack else "asv run"
     return f"{runner} -b {shlex.quote(pattern)} {shlex.quote(commit + '^!')}"

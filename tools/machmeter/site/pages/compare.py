@@ -51,12 +51,20 @@ def context(site: Site) -> dict[str, Any]:
     return {
         "compare": {
             "machines": [
-                {"key": machine.slug, "name": machine.name} for machine in history.machines if machine.key in measured
+                {"key": machine.slug, "name": machine.name, "sides": _sides(machine, history)}
+                for machine in history.machines
+                if machine.key in measured
             ],
             "heading": "The newest run against one before" if pairs else "Nothing to compare yet",
             "pairs": pairs,
         }
     }
+
+
+def _sides(machine: Machine, history: History) -> list[str]:
+    """Return the names of the sides that the page begins with, as `compare.js` calls them."""
+    pair = newest_pair(history, machine) or ()
+    return [f"{run.environment.slug}@{history.commits[run.commit].hash[:12]}" for run in pair]
 
 
 def newest_pair(history: History, machine: Machine) -> tuple[Run, Run] | None:
@@ -65,7 +73,7 @@ def newest_pair(history: History, machine: Machine) -> tuple[Run, Run] | None:
     for run in history.runs:
         if run.machine.key == machine.key:
             groups.setdefault(run.environment.key, []).append(run)
-    best: tuple[tuple[bool, int], Run, Run] | None = None
+    best: tuple[tuple[bool, bool, int], Run, Run] | None = None
     for key, group in groups.items():
         if len(group) < 2:
             continue
@@ -75,7 +83,7 @@ def newest_pair(history: History, machine: Machine) -> tuple[Run, Run] | None:
         at_head = [places for places in measured if head.commit in places]
         common = [(sum(run.commit in places for places in at_head), run.commit, run) for run in group[-1 - _LOOKED_BACK : -1]]
         most, _, base = max(common, key=lambda entry: entry[:2])
-        claim = (most > 0, head.commit)
+        claim = (most > 0, not head.swept, head.commit)
         if best is None or claim > best[0]:
             best = claim, base, head
     return (best[1], best[2]) if best else None

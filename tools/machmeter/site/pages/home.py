@@ -164,7 +164,7 @@ def _rung(climbed: LadderTable) -> dict[str, str] | None:
     return {
         "times": words.ratio(best.times_first),
         "title": best.title,
-        "speed": f"{words.digits(best.images_per_second or 0.0)} images/s, batch {best.batch}",
+        "speed": f"{words.speed(best.images_per_second)} images/s, batch {best.batch}",
         "answers": agreement,
         "counts": f"{words.plural(len(measured), 'rung')} of the tuning ladder",
     }
@@ -189,7 +189,7 @@ def _best(row: Row) -> dict[str, str]:
     return {
         "name": configuration(row),
         "times": words.ratio(row.times_eager),
-        "speed": f"{words.digits(row.images_per_second or 0.0)} images/s",
+        "speed": f"{words.speed(row.images_per_second)} images/s",
         "p50": words.NONE if row.p50_ms is None else f"{row.p50_ms:.2f} ms",
         "answers": ", ".join(part for part in answers if part) or "not compared",
     }

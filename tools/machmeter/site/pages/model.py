@@ -54,7 +54,7 @@ def _lead(measured: Sequence[Row]) -> str:
     best = max(measured, key=lambda row: row.images_per_second or 0.0)
     times = f", {words.ratio(best.times_eager)} eager fp32 at the same batch" if best.times_eager else ""
     agreement = "" if best.top1_agreement is None else f" Its first class agrees with fp32 on {100 * best.top1_agreement:.1f} % of the images."
-    return f"Fastest of {words.plural(len(measured), 'configuration')}: {configuration(best)} with {words.digits(best.images_per_second or 0)} images/s{times}.{agreement}"
+    return f"Fastest of {words.plural(len(measured), 'configuration')}: {configuration(best)} with {words.speed(best.images_per_second)} images/s{times}.{agreement}"
 
 
 def _others(link: ModelLink, site: Site) -> list[dict[str, str]]:
@@ -115,7 +115,7 @@ def _fidelity(measured: Sequence[Row], backends: list[str]) -> dict[str, Any]:
     front = [row for row in measured if any(configuration(row) in names for names in fronts)]
     return {
         "fidelity": found,
-        "fidelity_legend": [{"name": name, "swatch": svg.swatch(number)} for number, name in enumerate(backends)],
+        "fidelity_legend": [{"name": name, "swatch": svg.swatch(number, dot=True)} for number, name in enumerate(backends)],
         "front": [
             {"name": configuration(row), "y": row.images_per_second, "sqnr": row.sqnr_db, "top1": row.top1_agreement}
             for row in sorted(front, key=lambda row: -(row.images_per_second or 0.0))
@@ -165,10 +165,10 @@ def _ladder(built: LadderTable) -> dict[str, Any]:
         plots.Bar(
             name=row.title if len(row.title) <= 36 else row.rung,
             value=row.images_per_second or 0.0,
-            shown=words.digits(row.images_per_second or 0.0),
+            shown=words.speed(row.images_per_second),
             gain=_gain(row, titles),
             kind="slower" if row.slower else "first" if row.on is None else "best" if row is fastest else "",
-            title=f"{row.title}: {words.digits(row.images_per_second or 0.0)} images/s {_gain(row, titles)}".strip(),
+            title=f"{row.title}: {words.speed(row.images_per_second)} images/s {_gain(row, titles)}".strip(),
         )
         for row in measured
     ]
