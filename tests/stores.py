@@ -32,7 +32,14 @@ def write_result(
         "commit_hash": commit(number),
         "env_name": environment,
         "date": BEGIN + number * DAY,
-        "params": {"arch": "x86_64", "cpu": "Some CPU", "machine": machine, "num_cpu": "2", "os": "Linux", "ram": "8000000000"},
+        "params": {
+            "arch": "x86_64",
+            "cpu": "Some CPU",
+            "machine": machine,
+            "num_cpu": "2",
+            "os": "Linux",
+            "ram": "8000000000",
+        },
         "python": "3.11",
         "requirements": {},
         "env_vars": {},
@@ -58,14 +65,31 @@ def _around(values: Sequence[Any], factor: float) -> list[Any]:
 def write_catalogue(results: Path, benchmarks: dict[str, dict[str, Any]]) -> None:
     """Write asv's benchmarks.json and a machine.json for every machine."""
     described = {
-        name: {"name": name, "params": [], "param_names": [], "type": "time", "unit": "seconds", "version": "1", "code": ""} | told
+        name: {
+            "name": name,
+            "params": [],
+            "param_names": [],
+            "type": "time",
+            "unit": "seconds",
+            "version": "1",
+            "code": "",
+        }
+        | told
         for name, told in benchmarks.items()
     }
     results.mkdir(parents=True, exist_ok=True)
     (results / "benchmarks.json").write_text(json.dumps({**described, "version": 2}), encoding="utf-8")
     for folder in results.iterdir():
         if folder.is_dir():
-            facts = {"arch": "x86_64", "cpu": "Some CPU", "machine": folder.name, "num_cpu": "2", "os": "Linux", "ram": "8000000000", "version": 1}
+            facts = {
+                "arch": "x86_64",
+                "cpu": "Some CPU",
+                "machine": folder.name,
+                "num_cpu": "2",
+                "os": "Linux",
+                "ram": "8000000000",
+                "version": 1,
+            }
             (folder / "machine.json").write_text(json.dumps(facts), encoding="utf-8")
 
 
@@ -75,7 +99,10 @@ def foreign(results: Path, commits: int = 40) -> None:
         wobble = 1.0 + 0.004 * ((number * 7) % 5 - 2)
         level = 0.010 if number < commits // 2 else 0.015
         rows = {
-            "suite.Time.time_sum": ([["'small'", "'large'"], ["1", "10"]], [level * wobble, 2e-3, 0.5 * wobble, float("nan")]),
+            "suite.Time.time_sum": (
+                [["'small'", "'large'"], ["1", "10"]],
+                [level * wobble, 2e-3, 0.5 * wobble, float("nan")],
+            ),
             "suite.Time.time_sort": ([], [None if number >= commits - 3 else 0.2 * wobble]),
             "suite.Track.track_score": ([], [10.0 * wobble if number < commits // 2 else 12.0 * wobble]),
         }
@@ -173,8 +200,26 @@ def _rung(speed: float) -> dict[str, Any]:
 
 
 def _swept(seconds: float) -> dict[str, Any]:
-    shared = {"status": "ok", "artifact": {"digest": "d" * 64, "kind": "openvino"}, "effective": {"threads": 2}, "started_at": 1.0}
+    shared = {
+        "status": "ok",
+        "artifact": {"digest": "d" * 64, "kind": "openvino"},
+        "effective": {"threads": 2},
+        "started_at": 1.0,
+    }
     return {
-        "p1": {**shared, "benchmark": "peakmem_forward", "order": 1, "facts": {"track_top1_agreement": 0.797, "track_sqnr": 6.3}, "peak_resident_bytes": 245_400_000},
-        "p2": {**shared, "benchmark": "time_forward", "order": 2, "samples": 20, "median_seconds": seconds, "sample_seconds": [seconds] * 20},
+        "p1": {
+            **shared,
+            "benchmark": "peakmem_forward",
+            "order": 1,
+            "facts": {"track_top1_agreement": 0.797, "track_sqnr": 6.3},
+            "peak_resident_bytes": 245_400_000,
+        },
+        "p2": {
+            **shared,
+            "benchmark": "time_forward",
+            "order": 2,
+            "samples": 20,
+            "median_seconds": seconds,
+            "sample_seconds": [seconds] * 20,
+        },
     }

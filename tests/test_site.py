@@ -79,7 +79,9 @@ class Parsed(HTMLParser):
 
 
 def pages(site: Path) -> dict[str, str]:
-    return {path.relative_to(site).as_posix(): path.read_text(encoding="utf-8") for path in sorted(site.rglob("*.html"))}
+    return {
+        path.relative_to(site).as_posix(): path.read_text(encoding="utf-8") for path in sorted(site.rglob("*.html"))
+    }
 
 
 def rows(page: str, table: str) -> list[str]:
@@ -143,7 +145,9 @@ def test_every_page_has_the_policy_and_nothing_that_it_forbids(foreign: Path, ow
     for site in (foreign, own):
         for name, text in pages(site).items():
             page = Parsed(text)
-            policies = [a.get("content") for tag, a in page.elements if a.get("http-equiv") == "Content-Security-Policy"]
+            policies = [
+                a.get("content") for tag, a in page.elements if a.get("http-equiv") == "Content-Security-Policy"
+            ]
             assert policies == [POLICY], name
             assert page.inline == [], name
             for tag, attributes in page.elements:
@@ -305,7 +309,9 @@ def test_older_versions_of_a_benchmark_are_greyed_and_not_joined(tmp_path: Path)
     """R14."""
     for number in range(8):
         version = "old" if number < 4 else "1"
-        stores.write_result(tmp_path / "results", number, {"s.time_x": ([], [1.0 if number < 4 else 3.0])}, version=version)
+        stores.write_result(
+            tmp_path / "results", number, {"s.time_x": ([], [1.0 if number < 4 else 3.0])}, version=version
+        )
     stores.write_catalogue(tmp_path / "results", {"s.time_x": {}})
     site, summary = built(tmp_path)
     (page,) = [text for name, text in pages(site).items() if name.startswith("history/")]
@@ -331,7 +337,11 @@ def test_an_empty_store_is_one_line_and_keeps_the_old_site(tmp_path: Path) -> No
     [
         (lambda folder: None, 8, "there is no folder nowhere: name asv's results folder with --results"),
         (lambda folder: (folder / "nowhere").mkdir(), 8, "there are no results in nowhere yet"),
-        (lambda folder: (folder / "html").mkdir() or (folder / "html/x").write_text(""), 20, "html holds something that is"),
+        (
+            lambda folder: (folder / "html").mkdir() or (folder / "html/x").write_text(""),
+            20,
+            "html holds something that is",
+        ),
         (lambda folder: (folder / "html").write_text(""), 20, "html is a file: name another folder"),
     ],
 )
@@ -362,7 +372,7 @@ def test_templates_that_are_nowhere_are_one_line(tmp_path: Path) -> None:
 def test_a_failure_leaves_the_old_site_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stores.foreign(tmp_path / "results", 4)
     site, _ = built(tmp_path)
-    before = {name: text for name, text in pages(site).items()}
+    before = pages(site)
     stores.foreign(tmp_path / "results", 5)
 
     def fail(*_: object) -> None:
@@ -401,7 +411,8 @@ def test_the_summary_says_what_was_read_and_left_out(tmp_path: Path) -> None:
     (tmp_path / "results/box/broken.json").write_text('{"version": 2')
     lines = built(tmp_path)[1].lines()
     assert lines[0] == (
-        "read 4 result files: 3 benchmarks, 6 series, 17 numbers over 4 commits ordered by date, as there is no repository"
+        "read 4 result files: 3 benchmarks, 6 series, 17 numbers over 4 commits "
+        "ordered by date, as there is no repository"
     )
     assert [line for line in lines if line.startswith("left out: box/broken.json")]
     assert re.fullmatch(r"wrote .*html: \d+ files, \d+\.\d MB, in \d+\.\d s", lines[-1])
@@ -415,12 +426,16 @@ def test_serving_what_was_not_built_is_refused(tmp_path: Path) -> None:
 ARCHIVE = ROOT.parent / "shared/data/asv-results.tar.xz"
 
 
-@pytest.mark.skipif(not ARCHIVE.is_file(), reason="the real stores are not here: the generated ones above stand for them")
+@pytest.mark.skipif(
+    not ARCHIVE.is_file(), reason="the real stores are not here: the generated ones above stand for them"
+)
 @pytest.mark.parametrize(("name", "files"), [("sunpy", 1396), ("metpy", 59)])
 def test_real_stores_build_and_their_pages_are_light(tmp_path: Path, name: str, files: int) -> None:
     """A first visit of a page costs 100 KB at most, without the data of its series."""
     with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(tmp_path, members=[item for item in archive if f"/{name}/" in f"/{item.name}"], filter="data")
+        archive.extractall(
+            tmp_path, members=[item for item in archive if f"/{name}/" in f"/{item.name}"], filter="data"
+        )
     (results,) = [path for path in tmp_path.rglob("results") if path.is_dir()]
     output = tmp_path / "html"
     summary = build.run(build.Request(results=results, output=output), silent)
@@ -434,7 +449,10 @@ def test_real_stores_build_and_their_pages_are_light(tmp_path: Path, name: str, 
     pages_of = {path: packed(path) for path in pages(output)}
     heaviest = max(pages_of, key=lambda path: pages_of[path])
     assert static + pages_of[heaviest] <= 100_000, heaviest
-    assert packed("compare.html") + packed("data/index.json") + packed("data/runs.json") + packed("static/site.css") <= 85_000
+    assert (
+        packed("compare.html") + packed("data/index.json") + packed("data/runs.json") + packed("static/site.css")
+        <= 85_000
+    )
 
 
 # ---------------------------------------------------------------------------------------------- small functions
@@ -503,7 +521,15 @@ def test_the_changes_of_a_series_are_those_that_were_judged(tmp_path: Path) -> N
     history = read(tmp_path / "results")
     series = history.series[0]
     judged = Judged(
-        index=3, last_before=2, before=1.0, after=2.0, p=0.0, verdict="regression", ratio=2.0, importance=2.0, words="+100.0 %"
+        index=3,
+        last_before=2,
+        before=1.0,
+        after=2.0,
+        p=0.0,
+        verdict="regression",
+        ratio=2.0,
+        importance=2.0,
+        words="+100.0 %",
     )
     (change,) = build.shown(history, {series.key: [judged]})
     assert (change.point, change.previous, change.effect, change.words) == (3, 2, 1.0, "+100.0 %")
@@ -550,7 +576,9 @@ def test_the_browser_reads_columns_as_they_were_written(tmp_path: Path) -> None:
         "version": encode.runs(np.repeat([0, 1], [10, len(positions) - 10])),
         "current": 1,
         "value": encode.pack(values[: len(positions)]),
-        "bounds": encode.bounds(values[: len(positions)], values[: len(positions)] * 0.9, np.full(len(positions), np.nan)),
+        "bounds": encode.bounds(
+            values[: len(positions)], values[: len(positions)] * 0.9, np.full(len(positions), np.nan)
+        ),
     }
     program = f'import {{ decode }} from "MODULES/decode.js";\nconsole.log(JSON.stringify(decode({json.dumps(file)})));'
     found = run_module(tmp_path, program)

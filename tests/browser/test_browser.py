@@ -28,7 +28,9 @@ def tab(browser: Any) -> Iterator[Any]:
     problems: list[str] = []
     page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("response", lambda answer: problems.append(f"{answer.status} {answer.url}") if answer.status >= 400 else None)
+    page.on(
+        "response", lambda answer: problems.append(f"{answer.status} {answer.url}") if answer.status >= 400 else None
+    )
     page.on("request", lambda request: problems.append(f"foreign: {request.url}") if _foreign(request.url) else None)
     yield page
     context.close()
@@ -238,7 +240,9 @@ def test_the_theme_is_kept(tab: Any, foreign: Any) -> None:
 def test_an_old_history_says_so(tab: Any, foreign: Any) -> None:
     """J16."""
     tab.goto(foreign.address + "index.html")
-    assert re.fullmatch(r"The newest result is \d+ days old: nobody has measured since\.", tab.locator("[data-stale]").inner_text())
+    assert re.fullmatch(
+        r"The newest result is \d+ days old: nobody has measured since\.", tab.locator("[data-stale]").inner_text()
+    )
 
 
 def test_without_javascript_the_numbers_and_a_plot_are_there(browser: Any, foreign: Any, own: Any) -> None:
@@ -271,9 +275,13 @@ def test_every_hostile_name_is_inert(browser: Any, tmp_path: Path) -> None:
     """R13 in a browser: nothing runs, no image is asked for."""
     evil = "<img src=x onerror=alert(1)>"
     for number in range(3):
-        rows: dict[str, tuple[list[list[str]], list[Any]]] = {f"s.{evil}.time_x": ([[f"'{evil}'", "'b'"]], [1.0 + number, 2.0])}
+        rows: dict[str, tuple[list[list[str]], list[Any]]] = {
+            f"s.{evil}.time_x": ([[f"'{evil}'", "'b'"]], [1.0 + number, 2.0])
+        }
         stores.write_result(tmp_path / "results", number, rows, machine=evil, environment=evil, file=f"{number}.json")
-    stores.write_catalogue(tmp_path / "results", {f"s.{evil}.time_x": {"params": [[f"'{evil}'", "'b'"]], "param_names": [evil]}})
+    stores.write_catalogue(
+        tmp_path / "results", {f"s.{evil}.time_x": {"params": [[f"'{evil}'", "'b'"]], "param_names": [evil]}}
+    )
     output = tmp_path / "html"
     build.run(build.Request(results=tmp_path / "results", output=output, title=evil), lambda *_: None)
     server = serve.server(output, "127.0.0.1", 0)
@@ -283,7 +291,9 @@ def test_every_hostile_name_is_inert(browser: Any, tmp_path: Path) -> None:
     ran: list[str] = []
     tab.on("dialog", lambda dialog: (ran.append(dialog.message), dialog.dismiss()))
     for path in sorted(output.rglob("*.html")):
-        tab.goto(f"http://127.0.0.1:{server.server_port}/{path.relative_to(output).as_posix()}", wait_until="networkidle")
+        tab.goto(
+            f"http://127.0.0.1:{server.server_port}/{path.relative_to(output).as_posix()}", wait_until="networkidle"
+        )
         assert tab.locator("img").count() == 0
     context.close()
     server.shutdown()

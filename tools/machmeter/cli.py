@@ -325,7 +325,8 @@ def site_build_command(
     ] = None,
     output: OUTPUT = Path("html"),
     repository: Annotated[
-        Path | None, typer.Option("--repository", help="A clone that knows the commits' order. Default: around the results.")
+        Path | None,
+        typer.Option("--repository", help="A clone that knows the commits' order. Default: around the results."),
     ] = None,
     settings: Annotated[
         Path | None, typer.Option("--settings", help="Default: machmeter.toml beside the results.")
@@ -333,7 +334,9 @@ def site_build_command(
     templates: Annotated[Path | None, typer.Option("--templates", help="A folder like 'site' of machmeter.")] = None,
     title: Annotated[str | None, typer.Option("--title", help="Default: the project's name as asv has it.")] = None,
     base: Annotated[str, typer.Option("--url", help="The site's address, for links in the feed.")] = "",
-    cache: Annotated[Path | None, typer.Option("--cache", help="A folder for what was parsed, for the next build.")] = None,
+    cache: Annotated[
+        Path | None, typer.Option("--cache", help="A folder for what was parsed, for the next build.")
+    ] = None,
 ) -> None:
     """Build the site beside the old one, and swap it in."""
     from machmeter.site import build, progress

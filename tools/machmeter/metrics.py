@@ -29,7 +29,7 @@ METRICS: tuple[Metric, ...] = (
         title="latency of one forward call",
         unit="seconds",
         better="lower",
-        formula="median of the seconds of single calls, each of one batch, after warm-up with the same shape; output complete in host memory",
+        formula="median seconds of a call on one batch, after warm-up with its shape; the output is in host memory",
     ),
     Metric(
         benchmark="peakmem_forward",
@@ -78,7 +78,7 @@ METRICS: tuple[Metric, ...] = (
         title="signal to quantization noise",
         unit="dB",
         better="higher",
-        formula="10 log10(Σ(r − m)² / Σ(r − o)²): outputs o, fp32 eager outputs r, m each class's mean over the images; at most 120",
+        formula="10 log10(Σ(r - m)² / Σ(r - o)²): outputs o, fp32 outputs r, class means over images m; at most 120",
     ),
     Metric(
         benchmark="track_throughput",

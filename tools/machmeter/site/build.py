@@ -71,13 +71,17 @@ class Summary:
         if not self.interactive:
             found.append("plots are static: uPlot is not installed ('make site' installs it, or run 'npm ci')")
         found.append(
-            f"wrote {self.output}: {words.plural(self.files, 'file')}, {self.bytes / 1e6:.1f} MB, in {self.seconds:.1f} s"
+            f"wrote {self.output}: {words.plural(self.files, 'file')}, {self.bytes / 1e6:.1f} MB, "
+            f"in {self.seconds:.1f} s"
         )
         return [line.replace("\N{NO-BREAK SPACE}", " ") for line in found]
 
 
 def run(request: Request, say: Callable[[str, int, int], None]) -> Summary:
-    """Build the site. `say` is told a step, how far it is, and how far it goes. Raises NoResults where there is nothing."""
+    """Build the site. `say` is told a step, how far it is, and how far it goes.
+
+    Raises NoResults where there is nothing to show, and SiteUnbuildable.
+    """
     began = time.monotonic()
     folder = find_folder(request.templates)
     swap.check(request.output)

@@ -29,14 +29,16 @@ def files(site: Site, own: Own, renderer: Renderer, base: str = "") -> Iterator[
         return made.href, renderer.page(made, site, **context)
 
     title = f"{site.name}: fast, and still right" if own.tables else f"{site.name}: performance over its history"
-    yield page(_top("index.html", title, "home", "What is fastest, what changed, what failed."), **home.context(site, own))
+    yield page(
+        _top("index.html", title, "home", "What is fastest, what changed, what failed."), **home.context(site, own)
+    )
     yield page(
         Page(href="benchmarks.html", template="histories.html", title="History", nav="history"),
         list=benchmark.listing(site),
     )
     series: dict[str, list[Series]] = {}
-    for item in site.history.series:
-        series.setdefault(item.benchmark.key, []).append(item)
+    for one in site.history.series:
+        series.setdefault(one.benchmark.key, []).append(one)
     for item in site.history.benchmarks:
         made = Page(
             href=history_href(item),
@@ -73,7 +75,9 @@ def files(site: Site, own: Own, renderer: Renderer, base: str = "") -> Iterator[
 
 
 def _top(href: str, title: str, nav: str, description: str = "") -> Page:
-    return Page(href=href, template=href, title=title, nav=nav, description=description or f"{title} of the benchmarks.")
+    return Page(
+        href=href, template=href, title=title, nav=nav, description=description or f"{title} of the benchmarks."
+    )
 
 
 def _timeline(site: Site) -> dict[str, Any]:

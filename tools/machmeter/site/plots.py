@@ -168,7 +168,9 @@ def scaling(lines: Sequence[Line], *, unit: str, label: str, log: bool = True, w
     batches = sorted({at for line in lines for at in line.x})
     place = {batch: float(position) for position, batch in enumerate(batches)}
     x = Scale(low=-0.15, high=max(len(batches) - 1, 0) + 0.15, start=left, end=right)
-    y, labels, name = _value_axis([value for line in lines for value in line.y], unit, top, bottom, log=log, zero=not log)
+    y, labels, name = _value_axis(
+        [value for line in lines for value in line.y], unit, top, bottom, log=log, zero=not log
+    )
     drawing = Drawing(width=width, height=height, label=label)
     svg.axes(drawing, x, y, y_labels=labels, title=name)
     for batch in batches:
@@ -263,7 +265,9 @@ def versions(lines: Sequence[Line], order: Sequence[str], *, unit: str, label: s
         drawing.path(points, f"line c{svg.colour(line.index)}{line.dashed}")
         for point, value, at in zip(points, line.y, line.x, strict=True):
             if point:
-                drawing.dot(*point, f"f{svg.colour(line.index)}", f"{line.name}, {order[int(at)]}: {words.value(value, unit)}")
+                drawing.dot(
+                    *point, f"f{svg.colour(line.index)}", f"{line.name}, {order[int(at)]}: {words.value(value, unit)}"
+                )
         drawing.parts.append(Markup("</g>"))
     return drawing.markup()
 

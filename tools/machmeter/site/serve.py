@@ -35,7 +35,10 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 
 def server(output: Path, bind: str, port: int) -> http.server.ThreadingHTTPServer:
-    """Return a server of the site in `output`. Raises NoResults where there is no site, SiteUnbuildable for the port."""
+    """Return a server of the site in `output`.
+
+    Raises NoResults where there is no site, and SiteUnbuildable where the port cannot be had.
+    """
     if not (output / MARKER).is_file():
         raise NoResults(f"there is no site in {output}: run 'machmeter site build' first")
     handler = functools.partial(Handler, directory=str(output))

@@ -54,6 +54,7 @@ class Scale:
     log: bool = False
 
     def __call__(self, value: float) -> float:
+        """Return where `value` lies, in pixels."""
         low, high = (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
         at = math.log(value) if self.log else value
         share = (at - low) / (high - low) if high > low else 0.5
@@ -127,7 +128,11 @@ class Drawing:
         """Return the finished SVG."""
         kind = "plot" if self.width > 600 else "plot narrow"
         opening = '<svg class="{}" viewBox="0 0 {} {}" role="img" aria-label="{}" xmlns="http://www.w3.org/2000/svg">'
-        return Markup(opening).format(kind, self.width, self.height, self.label) + Markup("").join(self.parts) + Markup("</svg>")
+        return (
+            Markup(opening).format(kind, self.width, self.height, self.label)
+            + Markup("").join(self.parts)
+            + Markup("</svg>")
+        )
 
 
 def number(value: float) -> str:
@@ -161,4 +166,6 @@ def axes(drawing: Drawing, x: Scale, y: Scale, *, y_labels: Sequence[tuple[float
 def swatch(index: int, *, dashed: str = "", dot: bool = False) -> Markup:
     """Return the sample of a line, or of a dot, for a legend."""
     mark = '<circle class="f{}{}" cx="20" cy="5" r="5"/>' if dot else '<path class="line c{}{}" d="M0 5H28"/>'
-    return Markup('<svg viewBox="0 0 28 10" aria-hidden="true">' + mark + "</svg>").format(colour(index), escape(dashed))
+    return Markup('<svg viewBox="0 0 28 10" aria-hidden="true">' + mark + "</svg>").format(
+        colour(index), escape(dashed)
+    )

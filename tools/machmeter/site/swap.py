@@ -1,4 +1,4 @@
-"""A folder that appears at once or not at all: it is written beside the old one and takes its place when it is whole."""
+"""A folder that appears at once or not at all: written beside the old one, it takes its place when it is whole."""
 
 from __future__ import annotations
 

@@ -66,7 +66,9 @@ def ratio(number: float | None) -> str:
 
 def percent(number: float | None) -> str:
     """Return a relative change with its sign, such as `+12.3 %`."""
-    return NONE if number is None or not math.isfinite(number) else f"{100 * number:+.1f} %".replace("-", "−")
+    return (
+        NONE if number is None or not math.isfinite(number) else f"{100 * number:+.1f} %".replace("-", "\N{MINUS SIGN}")
+    )
 
 
 def day(milliseconds: float | None) -> str:

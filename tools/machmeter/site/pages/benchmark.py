@@ -44,8 +44,18 @@ def context(benchmark: Benchmark, series: Sequence[Series], site: Site) -> dict[
             ],
             "points": _points(chosen, ordered, site),
             "changes": [_change(change, site) for change in changes if change.series in chosen],
-            "events": [{"date": site.history.commits[event.commit].date, "text": event.text, "commit": commit_name(site.history.commits[event.commit]), "kind": event.kind} for event in events],
-            "reproduce": reproduce(chosen[0], site.history.commits[int(chosen[0].commits[-1])].hash[:12]) if chosen and len(chosen[0]) else "",
+            "events": [
+                {
+                    "date": site.history.commits[event.commit].date,
+                    "text": event.text,
+                    "commit": commit_name(site.history.commits[event.commit]),
+                    "kind": event.kind,
+                }
+                for event in events
+            ],
+            "reproduce": reproduce(chosen[0], site.history.commits[int(chosen[0].commits[-1])].hash[:12])
+            if chosen and len(chosen[0])
+            else "",
         }
     }
 
@@ -164,7 +174,9 @@ def _events(chosen: Sequence[Series], site: Site) -> list[Event]:
     ]
 
 
-def _plot(benchmark: Benchmark, chosen: list[Series], changes: Sequence[Change], events: Sequence[Event], site: Site) -> Any:
+def _plot(
+    benchmark: Benchmark, chosen: list[Series], changes: Sequence[Change], events: Sequence[Event], site: Site
+) -> Any:
     commits = site.history.commits
     lines, greyed, bands = [], [], []
     for number, item in enumerate(chosen):
@@ -189,12 +201,17 @@ def _plot(benchmark: Benchmark, chosen: list[Series], changes: Sequence[Change],
     return plots.history(
         lines,
         unit=benchmark.unit,
-        label=f"{benchmark.name} over {words.plural(len(reached), 'commit')}, {words.plural(len(lines), 'line')}; the numbers are in the table below",
+        label=f"{benchmark.name} over {words.plural(len(reached), 'commit')}, {words.plural(len(lines), 'line')}; "
+        "the numbers are in the table below",
         dates=dates,
         greyed=greyed,
         bands=bands,
         steps=[
-            (float(change.series.commits[change.point]), change.verdict, f"{change.verdict}: {words.percent(change.effect)}")
+            (
+                float(change.series.commits[change.point]),
+                change.verdict,
+                f"{change.verdict}: {words.percent(change.effect)}",
+            )
             for change in changes
             if change.series in chosen
         ],
@@ -209,7 +226,15 @@ def _points(chosen: Sequence[Series], ordered: Sequence[Series], site: Site) -> 
     for at in reached[:LISTED]:
         commit = site.history.commits[at]
         cells = [_cell(item, column.get(at)) for item, column in zip(chosen, columns, strict=True)]
-        rows.append({"commit": commit_name(commit), "hash": commit.hash, "orphan": commit.orphan, "date": commit.date, "cells": cells})
+        rows.append(
+            {
+                "commit": commit_name(commit),
+                "hash": commit.hash,
+                "orphan": commit.orphan,
+                "date": commit.date,
+                "cells": cells,
+            }
+        )
     return {"labels": [_label(item, ordered) for item in chosen], "rows": rows, "total": len(reached)}
 
 
@@ -253,7 +278,7 @@ def listing(site: Site) -> dict[str, Any]:
     for benchmark in site.history.benchmarks:
         mine = series.get(benchmark.key, [])
         head = next(iter(default(mine, swept)), None)
-        measured = np.flatnonzero(head.measured) if head is not None else []
+        measured = np.flatnonzero(head.measured if head is not None else np.zeros(0, bool))
         last = int(measured[-1]) if len(measured) else None
         by_module.setdefault(benchmark.module, []).append(
             {
@@ -265,7 +290,9 @@ def listing(site: Site) -> dict[str, Any]:
                 "unit": benchmark.unit,
                 "value": float(head.value[last]) if head is not None and last is not None else None,
                 "params": parameters(head) if head is not None else "",
-                "date": site.history.commits[int(head.commits[last])].date if head is not None and last is not None else None,
+                "date": site.history.commits[int(head.commits[last])].date
+                if head is not None and last is not None
+                else None,
             }
         )
     return {

@@ -81,7 +81,9 @@ def newest_pair(history: History, machine: Machine) -> tuple[Run, Run] | None:
         mine = [item for item in history.series if item.machine.key == machine.key and item.environment.key == key]
         measured = [set(item.commits[item.measured].tolist()) for item in mine]
         at_head = [places for places in measured if head.commit in places]
-        common = [(sum(run.commit in places for places in at_head), run.commit, run) for run in group[-1 - _LOOKED_BACK : -1]]
+        common = [
+            (sum(run.commit in places for places in at_head), run.commit, run) for run in group[-1 - _LOOKED_BACK : -1]
+        ]
         most, _, base = max(common, key=lambda entry: entry[:2])
         claim = (most > 0, not head.swept, head.commit)
         if best is None or claim > best[0]:
@@ -100,7 +102,9 @@ def _pair(machine: Machine, history: History) -> dict[str, Any] | None:
     rows += [_lone(item, "removed") for item in found.removed]
     rows += [_lone(item, "not comparable") for item in found.refused]
     rows += [_lone(item, "fixed" if item.base and item.base.state in _LOST else "new") for item in found.new]
-    rows.sort(key=lambda row: (ORDER.index(row["verdict"]), -abs(row["effect"] or 0.0), row["benchmark"], row["params"]))
+    rows.sort(
+        key=lambda row: (ORDER.index(row["verdict"]), -abs(row["effect"] or 0.0), row["benchmark"], row["params"])
+    )
     counts = Counter(row["verdict"] for row in rows)
     said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ORDER if counts[verdict])
     return {

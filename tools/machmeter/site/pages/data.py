@@ -9,20 +9,19 @@ from machmeter.history.model import Series
 from machmeter.site import words
 from machmeter.site.pages.common import Site
 
-
 # File, what it holds, and the JSON Schema of it in static/schema.
 FILES = (
     ("index.json", "Machines, environments, commits, benchmarks, events, and what was left out.", "index.schema.json"),
     ("keys.json", "The keys of all series, by benchmark, machine and environment.", "keys.schema.json"),
     ("runs.json", "What each run ran on: host and installed packages.", "runs.schema.json"),
-    ("series/<key>.json", "All points of one series, with its changes. Each history page links its own.", "series.schema.json"),
-    ("columns/<machine>/<environment>/<n>.json", "All series at each commit, sixteen runs to a file: to compare any two.", "columns.schema.json"),
-    ("columns/<machine>/<environment>/scale.json", "Which series those columns have, and between which ends.", "scale.schema.json"),
+    ("series/<key>.json", "All points of one series, with its changes. History pages link them.", "series.schema.json"),
+    ("columns/<machine>/<environment>/<n>.json", "All series at each commit, to compare two.", "columns.schema.json"),
+    ("columns/<machine>/<environment>/scale.json", "Which series those columns have.", "scale.schema.json"),
     ("changes.json", "Every change, most important first.", "changes.schema.json"),
     ("timeline.json", "Commits and events, shortened: what the plots stand on.", "timeline.schema.json"),
     ("versions.json", "The versions of libraries that sweeps measured.", "versions.schema.json"),
     ("badges/<key>.json", "Badge endpoints in the form of shields.io.", "badge.schema.json"),
-)  # fmt: skip
+)
 
 
 def badges_path(item: Series) -> str:
@@ -38,7 +37,14 @@ def context(site: Site) -> dict[str, Any]:
     found = []
     for path, content in endpoints:
         series = of[path]
-        found.append({"href": path, "name": content["label"], "machine": series.machine.name, "environment": series.environment.label})
+        found.append(
+            {
+                "href": path,
+                "name": content["label"],
+                "machine": series.machine.name,
+                "environment": series.environment.label,
+            }
+        )
     return {
         "data": {
             "files": [

@@ -1,4 +1,4 @@
-"""Everything that has no number: the newest state of each series with its reason and since when, and what was left out."""
+"""Everything without a number: the newest state of each series with its reason, since when, and what was left out."""
 
 from __future__ import annotations
 

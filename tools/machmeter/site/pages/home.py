@@ -48,7 +48,9 @@ def context(site: Site, own: Own) -> dict[str, Any]:
 
 def _changes_caption(recent: int, every: int) -> str:
     if recent:
-        return f"The most important of {words.plural(recent, 'change')} in the {RECENT_DAYS} days before the newest commit"
+        return (
+            f"The most important of {words.plural(recent, 'change')} in the {RECENT_DAYS} days before the newest commit"
+        )
     return f"None in the {RECENT_DAYS} days before the newest commit; the most important of all {every}"
 
 
@@ -83,14 +85,20 @@ def _banners(site: Site) -> list[dict[str, Any]]:
     failed = sum(int(item.state[-1]) in (states.FAILED, states.UNREADABLE) for item in newest)
     if newest and failed:
         share = 100 * failed / len(newest)
-        text = f"{words.plural(failed, 'series', 'series')} of {len(newest)} ({words.digits(share, 2)} %) have no number because they failed when they were last run."
+        text = (
+            f"{words.plural(failed, 'series', 'series')} of {len(newest)} ({words.digits(share, 2)} %) have no number "
+            "because they failed when they were last run."
+        )
         found.append({"text": text, "bad": share >= 5, "href": "failures.html", "link": "Which, and why"})
     if history.left_out:
         files = len({item.path for item in history.left_out})
         text = f"{words.plural(files, 'file')} could not be used, wholly or in part."
         found.append({"text": text, "bad": False, "href": "failures.html#left-out", "link": "Which, and why"})
     if history.orphans:
-        text = f"{words.plural(history.orphans, 'commit')} with results {'is' if history.orphans == 1 else 'are'} not in the repository any more: shown by date."
+        text = (
+            f"{words.plural(history.orphans, 'commit')} with results {'is' if history.orphans == 1 else 'are'} "
+            "not in the repository any more: shown by date."
+        )
         found.append({"text": text, "bad": False, "href": "machines.html#commits", "link": "Which"})
     return found
 
@@ -115,7 +123,9 @@ def _machine(machine: Machine, site: Site, own: Own) -> dict[str, Any]:
         "title": machine.name,
         "facts": machine_lines(machine.name, built.host)[0].partition(": ")[2] if built else facts(machine),
         "models": [
-            _model(model, [row for row in rows if row.model == model], links[model], own.ladders.get((machine.key, model)))
+            _model(
+                model, [row for row in rows if row.model == model], links[model], own.ladders.get((machine.key, model))
+            )
             for model in own.models(machine)
         ],
         "counts": f"Without a number: {', '.join(said)}." if said else "",
@@ -176,8 +186,23 @@ def _bars(model: str, measured: list[Row], best: Row | None, exact: Row | None) 
         return None
     bars = [plots.Bar(name="eager fp32", value=1.0, shown="×1", kind="first")]
     if exact is not None and exact is not best and exact.times_eager:
-        bars.append(plots.Bar(name="same answers", value=exact.times_eager, shown=words.ratio(exact.times_eager), title=configuration(exact)))
-    bars.append(plots.Bar(name="fastest", value=best.times_eager, shown=words.ratio(best.times_eager), kind="best", title=configuration(best)))
+        bars.append(
+            plots.Bar(
+                name="same answers",
+                value=exact.times_eager,
+                shown=words.ratio(exact.times_eager),
+                title=configuration(exact),
+            )
+        )
+    bars.append(
+        plots.Bar(
+            name="fastest",
+            value=best.times_eager,
+            shown=words.ratio(best.times_eager),
+            kind="best",
+            title=configuration(best),
+        )
+    )
     return plots.bars(bars, label=f"{model}: multiples of eager fp32")
 
 
@@ -198,4 +223,6 @@ def _best(row: Row) -> dict[str, str]:
 def configuration(row: Row, *, batch: bool = True) -> str:
     """Return a cell as words: backend, precision, options, batch."""
     options = "" if row.options in ("contiguous", "") else row.options
-    return " ".join(part for part in (row.backend, row.precision, options, f"batch {row.batch}" if batch else "") if part)
+    return " ".join(
+        part for part in (row.backend, row.precision, options, f"batch {row.batch}" if batch else "") if part
+    )

@@ -33,7 +33,9 @@ def _machine(machine: Machine, runs: list[Run], site: Site) -> dict[str, Any]:
     environments: dict[str, list[Run]] = {}
     for run in runs:
         environments.setdefault(run.environment.key, []).append(run)
-    host = next((run.host for run in sorted(runs, key=lambda run: (run.started, run.commit), reverse=True) if run.host), {})
+    host = next(
+        (run.host for run in sorted(runs, key=lambda run: (run.started, run.commit), reverse=True) if run.host), {}
+    )
     return {
         "name": machine.name,
         "folder": machine.folder if machine.folder != machine.name else "",
@@ -65,7 +67,9 @@ def _environment(runs: list[Run], site: Site) -> dict[str, Any]:
         "name": environment.name,
         "python": environment.python,
         "stack": environment.stack or "",
-        "requirements": ", ".join(f"{name} {version}".strip() for name, version in sorted(environment.requirements.items())),
+        "requirements": ", ".join(
+            f"{name} {version}".strip() for name, version in sorted(environment.requirements.items())
+        ),
         "runs": len(runs),
         "first": commits[runs[0].commit].date,
         "last": commits[runs[-1].commit].date,

@@ -30,5 +30,7 @@ def context(site: Site, own: Own) -> dict[str, Any]:
             }
             for metric in metrics.METRICS
         ],
-        "units": [{"unit": unit, "direction": better, "count": count} for (unit, better), count in sorted(units.items())],
+        "units": [
+            {"unit": unit, "direction": better, "count": count} for (unit, better), count in sorted(units.items())
+        ],
     }

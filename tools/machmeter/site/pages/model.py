@@ -53,8 +53,15 @@ def _lead(measured: Sequence[Row]) -> str:
         return "No configuration has a number yet."
     best = max(measured, key=lambda row: row.images_per_second or 0.0)
     times = f", {words.ratio(best.times_eager)} eager fp32 at the same batch" if best.times_eager else ""
-    agreement = "" if best.top1_agreement is None else f" Its first class agrees with fp32 on {100 * best.top1_agreement:.1f} % of the images."
-    return f"Fastest of {words.plural(len(measured), 'configuration')}: {configuration(best)} with {words.speed(best.images_per_second)} images/s{times}.{agreement}"
+    agreement = (
+        ""
+        if best.top1_agreement is None
+        else f" Its first class agrees with fp32 on {100 * best.top1_agreement:.1f} % of the images."
+    )
+    return (
+        f"Fastest of {words.plural(len(measured), 'configuration')}: {configuration(best)} with "
+        f"{words.speed(best.images_per_second)} images/s{times}.{agreement}"
+    )
 
 
 def _others(link: ModelLink, site: Site) -> list[dict[str, str]]:
@@ -95,27 +102,33 @@ def _fidelity(measured: Sequence[Row], backends: list[str]) -> dict[str, Any]:
     """Return the plots of speed against fidelity: SQNR, which tells more apart, and agreement, which users feel."""
     found: list[dict[str, Any]] = []
     fronts: list[set[str]] = []
-    for what, title in (("sqnr_db", f"SQNR dB, {CLEAN_DB:.0f} stands for any above"), ("top1_agreement", "top-1 agreement")):
+    for what, title in (
+        ("sqnr_db", f"SQNR dB, {CLEAN_DB:.0f} stands for any above"),
+        ("top1_agreement", "top-1 agreement"),
+    ):
         rows = [row for row in measured if getattr(row, what) is not None]
         if len(rows) < 2:
             continue
         at = [(min(float(getattr(row, what)), CLEAN_DB), row.images_per_second or 0.0) for row in rows]
         best = plots.pareto(at)
         points = [
-            plots.Point(
-                name=configuration(row), x=x, y=y, index=backends.index(row.backend), front=number in best
-            )
+            plots.Point(name=configuration(row), x=x, y=y, index=backends.index(row.backend), front=number in best)
             for number, (row, (x, y)) in enumerate(zip(rows, at, strict=True))
         ]
         label = f"Images per second over {title} of {len(rows)} configurations; {len(best)} are on the front"
         found.append(
-            {"svg": plots.fidelity(points, x_title=title, label=label), "caption": f"Images per second over {title.split(' dB')[0]}."}
+            {
+                "svg": plots.fidelity(points, x_title=title, label=label),
+                "caption": f"Images per second over {title.split(' dB')[0]}.",
+            }
         )
         fronts.append({configuration(row) for number, row in enumerate(rows) if number in best})
     front = [row for row in measured if any(configuration(row) in names for names in fronts)]
     return {
         "fidelity": found,
-        "fidelity_legend": [{"name": name, "swatch": svg.swatch(number, dot=True)} for number, name in enumerate(backends)],
+        "fidelity_legend": [
+            {"name": name, "swatch": svg.swatch(number, dot=True)} for number, name in enumerate(backends)
+        ],
         "front": [
             {"name": configuration(row), "y": row.images_per_second, "sqnr": row.sqnr_db, "top1": row.top1_agreement}
             for row in sorted(front, key=lambda row: -(row.images_per_second or 0.0))
@@ -138,7 +151,9 @@ def _scaling(measured: Sequence[Row], backends: list[str], name: str) -> dict[st
     speed, latency, legend = [], [], []
     for (backend, precision), by_options in sorted(groups.items()):
         # The options that are fastest at the largest batch speak for the backend and precision.
-        options = max(by_options, key=lambda key: max((row.batch, row.images_per_second or 0.0) for row in by_options[key]))
+        options = max(
+            by_options, key=lambda key: max((row.batch, row.images_per_second or 0.0) for row in by_options[key])
+        )
         chosen = sorted(by_options[options], key=lambda row: row.batch)
         shown = configuration(chosen[0], batch=False)
         common: dict[str, Any] = {
@@ -151,8 +166,12 @@ def _scaling(measured: Sequence[Row], backends: list[str], name: str) -> dict[st
         latency.append(plots.Line(y=[(row.p50_ms or 0.0) / 1e3 for row in chosen], **common))
         legend.append({"name": shown, "swatch": svg.swatch(common["index"], dashed=common["dashed"])})
     return {
-        "speed": plots.scaling(speed, unit="images/s", label=f"Images per second of {name} over the batch, {len(speed)} lines"),
-        "latency": plots.scaling(latency, unit="seconds", label=f"Latency of {name} over the batch, {len(latency)} lines"),
+        "speed": plots.scaling(
+            speed, unit="images/s", label=f"Images per second of {name} over the batch, {len(speed)} lines"
+        ),
+        "latency": plots.scaling(
+            latency, unit="seconds", label=f"Latency of {name} over the batch, {len(latency)} lines"
+        ),
         "legend": legend,
     }
 
@@ -175,7 +194,9 @@ def _ladder(built: LadderTable) -> dict[str, Any]:
     return {
         "svg": plots.ladder(bars, label=f"The tuning ladder of {built.model}: images per second of {len(bars)} rungs"),
         "rows": [{**asdict(row), "slower": row.slower, "on": titles.get(row.on or "")} for row in measured],
-        "others": [{"status": row.status, "title": row.title, "reason": row.reason} for row in built.rows if row.status != "ok"],
+        "others": [
+            {"status": row.status, "title": row.title, "reason": row.reason} for row in built.rows if row.status != "ok"
+        ],
         "notes": list(built.notes),
     }
 

@@ -44,9 +44,7 @@ def read(history: History, results: Path, evidence: Path) -> Own:
         found = versions.build(results, machine.name, evidence_folder=evidence)
         if found.series:
             swept[machine.key] = found
-    return Own(
-        tables={key: built for key, built in tables.items() if built.rows}, ladders=ladders, versions=swept
-    )
+    return Own(tables={key: built for key, built in tables.items() if built.rows}, ladders=ladders, versions=swept)
 
 
 def _climbed(history: History) -> dict[str, list[str]]:

@@ -25,7 +25,9 @@ def context(site: Site, own: Own) -> dict[str, Any]:
                     "name": machine.name,
                     "host": host,
                     "notes": list(built.notes),
-                    "libraries": [_library(name, built) for name in dict.fromkeys(item.library for item in built.series)],
+                    "libraries": [
+                        _library(name, built) for name in dict.fromkeys(item.library for item in built.series)
+                    ],
                 }
             )
     return {"machines": machines}
@@ -45,11 +47,20 @@ def _library(name: str, built: Versions) -> dict[str, Any]:
         models.append(
             {
                 "name": model,
-                "speed": _plot(chosen, "images_per_second", "images/s", f"Images per second of {model} over versions of {name}"),
+                "speed": _plot(
+                    chosen, "images_per_second", "images/s", f"Images per second of {model} over versions of {name}"
+                ),
                 "fidelity": _plot(chosen, "sqnr_db", "dB", f"SQNR of {model} over versions of {name}"),
-                "legend": [{"name": cell(item).removeprefix(f"{model} "), "swatch": svg.swatch(n, dashed=svg.dash(n))} for n, item in enumerate(chosen)],
+                "legend": [
+                    {"name": cell(item).removeprefix(f"{model} "), "swatch": svg.swatch(n, dashed=svg.dash(n))}
+                    for n, item in enumerate(chosen)
+                ],
                 "series": [
-                    {"name": cell(item).removeprefix(f"{model} "), "rows": [asdict(row) for row in item.rows], "notes": list(item.notes)}
+                    {
+                        "name": cell(item).removeprefix(f"{model} "),
+                        "rows": [asdict(row) for row in item.rows],
+                        "notes": list(item.notes),
+                    }
                     for item in chosen
                 ],
             }
@@ -86,5 +97,3 @@ def _merged(lists: list[list[str]]) -> list[str]:
             return 0, text
 
     return sorted({version for one in lists for version in one}, key=key)
-
-
