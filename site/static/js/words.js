@@ -9,7 +9,8 @@ const SCALES = {
 const SAME = { s: "seconds", second: "seconds", sec: "seconds", byte: "bytes", b: "bytes" };
 
 export function scale(unit, magnitude) {
-  const named = SAME[(unit || "").toLowerCase()] || unit || "";
+  const lower = (unit || "").toLowerCase();
+  const named = Object.hasOwn(SAME, lower) ? SAME[lower] : unit || "";
   const steps = Object.hasOwn(SCALES, named) ? SCALES[named] : null;
   if (!steps) return [1, named];
   let chosen = steps[0];

@@ -57,8 +57,7 @@ def thin(points: list[tuple[float, float] | None], pixels: int) -> list[tuple[fl
 def _positions(line: Line, x: Scale, y: Scale) -> list[tuple[float, float] | None]:
     found: list[tuple[float, float] | None] = []
     for at, value in zip(line.x, line.y, strict=True):
-        drawable = value is not None and math.isfinite(value) and (value > 0 or not y.log)
-        found.append((x(at), y(value)) if drawable else None)
+        found.append((x(at), y(value)) if svg.drawable(value, log=y.log) else None)
     return found
 
 
@@ -95,7 +94,7 @@ def history(
     every = [value for line in (*lines, *greyed) for value in line.y]
     places = [at for line in (*lines, *greyed) for at in line.x]
     x = Scale(low=min(places, default=0), high=max(places, default=1), start=left, end=right)
-    finite = [value for value in every if value is not None and math.isfinite(value)]
+    finite = [value for value in every if svg.drawable(value)]
     log = bool(finite) and min(finite) > 0 and max(finite) / min(finite) > 30
     y, labels, name = _value_axis(finite, unit, top, bottom, log=log)
     drawing = Drawing(width=WIDTH, height=height, label=label)

@@ -65,9 +65,14 @@ class Scale:
         return log_ticks(self.low, self.high) if self.log else ticks(self.low, self.high, wanted)
 
 
+def drawable(value: float | None, *, log: bool = False) -> bool:
+    """Return whether a value has a place in a plot: a number, and none whose sums and powers would overflow."""
+    return value is not None and abs(value) < 1e300 and (value > 0 or not log)
+
+
 def around(values: Iterable[float], *, log: bool = False, zero: bool = False) -> tuple[float, float]:
     """Return limits that leave some room around `values`; from zero where asked for."""
-    finite = [value for value in values if math.isfinite(value) and (value > 0 or not log)]
+    finite = [value for value in values if drawable(value, log=log)]
     if not finite:
         return (1.0, 10.0) if log else (0.0, 1.0)
     low, high = min(finite), max(finite)

@@ -40,7 +40,7 @@ def digits(value: float, significant: int = 4) -> str:
         return "0"
     magnitude = math.floor(math.log10(abs(value)))
     if magnitude < -6 or magnitude > 9:
-        return f"{value:.{significant - 1}e}"
+        return re.sub(r"e([+-])0(\d)$", r"e\1\2", f"{value:.{significant - 1}e}")
     return f"{value:.{max(0, significant - 1 - magnitude)}f}"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from machmeter import evidence as evidence_files
 from machmeter import rungs
 from machmeter.history.model import History, Machine
 from machmeter.results import ladder, table, versions
@@ -32,12 +33,11 @@ def read(history: History, results: Path, evidence: Path) -> Own:
     """Read the tables of every machine that has evidence."""
     tables, ladders, swept = {}, {}, {}
     known = rungs.load()
-    climbed = _climbed(history)
     for machine in history.machines:
         if not any((evidence / machine.name).glob("*.json")):
             continue
         tables[machine.key] = table.build(results, machine.name, evidence_folder=evidence)
-        for model in climbed.get(machine.key, []):
+        for model in _climbed(evidence / machine.name):
             built = ladder.build(results, machine.name, model, known.values(), evidence)
             if any(row.status == "ok" for row in built.rows):
                 ladders[machine.key, model] = built
@@ -47,14 +47,14 @@ def read(history: History, results: Path, evidence: Path) -> Own:
     return Own(tables={key: built for key, built in tables.items() if built.rows}, ladders=ladders, versions=swept)
 
 
-def _climbed(history: History) -> dict[str, list[str]]:
-    """Return the models whose ladder was climbed, by machine."""
-    found: dict[str, list[str]] = {}
-    for series in history.series:
-        module, _, model = series.benchmark.module.rpartition(".")
-        if module == "tuning" and model not in found.setdefault(series.machine.key, []):
-            found[series.machine.key].append(model)
-    return found
+def _climbed(folder: Path) -> list[str]:
+    """Return the models whose ladder was climbed, in alphabetical order."""
+    found = set()
+    for path in sorted(folder.glob("*.json")):
+        content = evidence_files.read(path)
+        for run in content["runs"].values() if content else ():
+            found |= {key[len("tuning.") :].partition("(")[0] for key in run["cells"] if key.startswith("tuning.")}
+    return sorted(found)
 
 
 def model_links(own: Own, history: History) -> tuple[ModelLink, ...]:
