@@ -1,6 +1,10 @@
 # Everything a contributor or a user runs. `make` alone prints this list.
 .DEFAULT_GOAL := help
+<<<<<<< HEAD
 .PHONY: help setup bench show site serve test test-quick lint bench-harness clean
+=======
+.PHONY: help setup bench show test test-quick lint bench-harness bench-site clean
+>>>>>>> history
 
 PYTHON ?= python3
 MODEL ?= ResNet50
@@ -59,6 +63,9 @@ lint: $(VENV)/.dev  ## ruff and mypy
 
 bench-harness: setup  ## Measure what our harness itself costs, against each runtime's own tools
 	$(BIN)/python tools/bench_harness.py
+
+bench-site: setup  ## Measure reading, change detection and export of a large generated store (BENCH=--publish: asv's own pages too)
+	$(BIN)/python tools/bench_site.py $(BENCH)
 
 clean:  ## Remove the environment and asv's builds; results, evidence and the artifact store stay
 	rm -rf $(VENV) .asv build tools/*.egg-info

@@ -552,7 +552,7 @@ def run_module(folder: Path, program: str) -> object:
 
 @pytest.mark.skipif(NODE is None, reason="node is not installed")
 def test_the_browser_writes_values_as_the_build_does(tmp_path: Path) -> None:
-    numbers = [0.0, 1.2e-9, 3.456e-7, 0.0372, 0.99949, 0.99951, 59.9999, 1234.5, 1e9, 245_400_000, -0.5, 7e-12, 3e12]
+    numbers = [0.0, 1.2e-9, 3.456e-7, 0.0372, 0.99949, 0.99951, 59.9999, 1234.6, 1e9, 245_400_000, -0.5, 7e-12, 3e12]
     units = ["seconds", "bytes", "fraction", "images/s", "operations/s", "dB", "", "constructor"]
     program = (
         'import { value, percent } from "MODULES/words.js";\n'

@@ -7,6 +7,7 @@ levels between the smallest and the largest value of their series, by logarithm 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,46 +22,65 @@ RUNS_PER_FILE = 16
 ABSENT, GONE, NO_NUMBER, MISSING = (encode.COARSE_LEVELS + number for number in range(1, 5))
 
 
-def files(history: History) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield path and content of the columns of every machine and environment."""
-    groups: dict[tuple[str, str], list[Series]] = {}
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Group:
+    """All series of one machine and environment, and the commits of its runs."""
+
+    folder: str  # below the site
+    series: list[Series]
+    ran: NDArray[np.int32]
+
+
+def groups(history: History) -> list[Group]:
+    """Return the series of each machine and environment."""
+    series: dict[tuple[str, str], list[Series]] = {}
     for item in history.series:
-        groups.setdefault((item.machine.slug, item.environment.slug), []).append(item)
+        series.setdefault((item.machine.slug, item.environment.slug), []).append(item)
     commits: dict[tuple[str, str], list[int]] = {}
     for run in history.runs:
         commits.setdefault((run.machine.slug, run.environment.slug), []).append(run.commit)
-    places = {item.key: number for number, item in enumerate(history.benchmarks)}
-    for (machine, environment), some in sorted(groups.items()):
-        folder = f"data/columns/{machine}/{environment}"
-        ran = np.array(commits[machine, environment], np.int32)
-        yield f"{folder}/scale.json", scale(some, places, ran)
-        codes = _codes(some, ran)
-        for number, start in enumerate(range(0, len(ran), RUNS_PER_FILE)):
-            block = range(start, min(start + RUNS_PER_FILE, len(ran)))
-            yield (
-                f"{folder}/{number:03}.json",
-                {
-                    "schema": 1,
-                    "commit": [int(ran[run]) for run in block],
-                    "value": [encode.letters(codes[run], 2) for run in block],
-                },
-            )
+    return [
+        Group(folder=f"data/columns/{'/'.join(where)}", series=some, ran=np.array(commits[where], np.int32))
+        for where, some in sorted(series.items())
+    ]
 
 
-def scale(some: list[Series], places: dict[str, int], ran: NDArray[np.int32]) -> dict[str, Any]:
+def places(history: History) -> dict[str, int]:
+    """Return the numbers of the benchmarks, by their keys."""
+    return {item.key: number for number, item in enumerate(history.benchmarks)}
+
+
+def files(group: Group, placed: dict[str, int]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield path and content of the columns of one machine and environment."""
+    ends = [_ends(item) for item in group.series]
+    yield f"{group.folder}/scale.json", scale(group.series, ends, placed, group.ran)
+    codes = _codes(group.series, ends, group.ran)
+    for number, start in enumerate(range(0, len(group.ran), RUNS_PER_FILE)):
+        block = slice(start, start + RUNS_PER_FILE)
+        content = {
+            "schema": 1,
+            "commit": group.ran[block].tolist(),
+            "value": [encode.letters(code, 2) for code in codes[block]],
+        }
+        yield f"{group.folder}/{number:03}.json", content
+
+
+_Ends = tuple[float, float, bool]  # smallest and largest value, and whether all are positive
+
+
+def scale(some: list[Series], ends: list[_Ends], placed: dict[str, int], ran: NDArray[np.int32]) -> dict[str, Any]:
     """Return what all columns of a machine and environment share: which series they have, their ends and versions."""
     position = {item.benchmark.key: {values: n for n, values in enumerate(item.benchmark.params)} for item in some}
-    ends = [_ends(item) for item in some]
     return {
         "schema": 1,
         "runs_per_file": RUNS_PER_FILE,
         "key": [item.key for item in some],
-        "benchmark": [places[item.benchmark.key] for item in some],
+        "benchmark": [placed[item.benchmark.key] for item in some],
         "params": [position[item.benchmark.key][item.params] for item in some],
         "from": [least for least, _, _ in ends],
         "to": [most for _, most, _ in ends],
         "even": [number for number, (_, _, positive) in enumerate(ends) if not positive],
-        "versions": {str(places[key]): versions for key, versions in _versions(some, ran).items()},
+        "versions": {str(placed[key]): versions for key, versions in _versions(some, ran).items()},
         "spread": encode.rounded([_spread(item) for item in some]),
     }
 
@@ -78,7 +98,7 @@ def _versions(some: list[Series], ran: NDArray[np.int32]) -> dict[str, list[int]
     return {key: encode.runs(versions) for key, versions in known.items()}
 
 
-def _ends(item: Series) -> tuple[float, float, bool]:
+def _ends(item: Series) -> _Ends:
     """Return the smallest and the largest value, and whether all are positive. Ends are exact: one value is itself."""
     value = item.value[item.state == OK]
     if not len(value):
@@ -92,14 +112,15 @@ def _spread(item: Series) -> float:
     with np.errstate(divide="ignore", invalid="ignore"):
         share = (item.high - item.low) / 2 / np.abs(item.value)
     share = share[np.isfinite(share)]
-    return float(np.median(share)) if len(share) else float("nan")
+    return float(np.partition(share, len(share) // 2)[len(share) // 2]) if len(share) else float("nan")
 
 
-def _codes(some: list[Series], ran: NDArray[np.int32]) -> NDArray[np.int64]:
+def _codes(some: list[Series], ends: list[_Ends], ran: NDArray[np.int32]) -> NDArray[np.int64]:
     """Return the codes of all series at all runs: runs × series."""
-    codes = np.full((len(ran), len(some)), ABSENT, np.int64)
-    for number, item in enumerate(some):
-        least, most, positive = _ends(item)
+    codes = np.full((len(some), len(ran)), ABSENT, np.int64)
+    place = np.zeros(int(ran.max(initial=0)) + 1, np.int64)
+    place[ran] = np.arange(len(ran))
+    for number, (item, (least, most, positive)) in enumerate(zip(some, ends, strict=True)):
         measured = item.state == OK
         code = np.full(len(item), MISSING, np.int64)
         code[item.state == FAILED] = GONE
@@ -113,5 +134,5 @@ def _codes(some: list[Series], ran: NDArray[np.int32]) -> NDArray[np.int64]:
             code[measured] = np.rint(share * encode.COARSE_LEVELS).astype(np.int64)
         else:
             code[measured] = 0
-        codes[np.searchsorted(ran, item.commits), number] = code
-    return codes
+        codes[number, place[item.commits]] = code
+    return codes.T

@@ -67,8 +67,8 @@ def levels(values: NDArray[np.float64], least: float, most: float, count: int) -
     """Return the nearest of the levels 0 to `count`, equally far apart in logarithm between `least` and `most`."""
     if most <= least:
         return np.zeros(len(values), np.int64)
-    share = np.log(values / least) / np.log(most / least)
-    return np.asarray(np.clip(np.rint(share * count), 0, count), np.int64)
+    code = np.rint(np.log(values / least) * (count / np.log(most / least))).astype(np.int64)
+    return np.asarray(np.minimum(code, count))
 
 
 def letters(codes: NDArray[np.int64], width: int) -> str:
@@ -95,12 +95,14 @@ def bounds(value: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[n
 
     0 is no distance, 89 no bound, and k between them 10^(-6 + 7 (k - 1) / 87) of the value.
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        distance = np.stack([(value - low) / value, (high - value) / value], axis=1)
-        exponent = np.rint(1 + np.log10(distance / _SMALLEST_BOUND) * (_BOUND_LEVELS - 1) / _BOUND_DECADES)
-    code = np.where(distance < _SMALLEST_BOUND / 2, 0, np.clip(np.nan_to_num(exponent), 1, _BOUND_LEVELS))
-    code = np.where(np.isfinite(distance), code, _NO_BOUND).astype(np.int64)
-    return letters(code.ravel(), 1)
+    distance = np.empty((len(value), 2))
+    distance[:, 0], distance[:, 1] = (value - low) / value, (high - value) / value
+    none, least = ~np.isfinite(distance), distance < _SMALLEST_BOUND / 2
+    distance[none | least] = 1.0
+    code = np.rint(1 + np.log10(distance / _SMALLEST_BOUND) * ((_BOUND_LEVELS - 1) / _BOUND_DECADES))
+    code = np.minimum(np.maximum(code, 1), _BOUND_LEVELS)
+    code[least], code[none] = 0, _NO_BOUND
+    return _LETTERS[code.astype(np.int64).ravel()].tobytes().decode("ascii")
 
 
 def unbound(value: NDArray[np.float64], text: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -115,6 +117,8 @@ def positions(ascending: NDArray[np.int32]) -> list[int]:
     """Return ascending positions as [skip, take, skip, take, ...]: skip so many, then take so many in a row."""
     if not len(ascending):
         return []
+    if ascending[-1] - ascending[0] + 1 == len(ascending):
+        return [int(ascending[0]), len(ascending)]
     gaps = np.flatnonzero(np.diff(ascending) != 1) + 1
     begins = np.concatenate([[0], gaps])
     ends = np.concatenate([gaps, [len(ascending)]])
@@ -128,6 +132,8 @@ def runs(values: NDArray[Any]) -> list[int]:
     """Return `values` as [count, value, count, value, ...]."""
     if not len(values):
         return []
+    if (values == values[0]).all():
+        return [len(values), int(values[0])]
     begins = np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])
     counts = np.diff(np.concatenate([begins, [len(values)]]))
     found: list[int] = np.stack([counts, values[begins].astype(np.int64)], axis=1).ravel().tolist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from machmeter.history.model import Event, History, Run
@@ -29,6 +30,10 @@ _NOTED = (("CPU", "cpu"), ("logical CPUs", "num_cpu"), ("architecture", "arch"),
 # Differences that make two numbers incomparable, rather than only explain a step.
 INCOMPARABLE = ("CPU", "GPU", "driver", "thread budget", "CPU quota", "physical cores", "logical CPUs", "architecture")
 
+# Packages that run the models are named first; the rest follows by name.
+_RUNTIMES = {"torch", "torchao", "onnxruntime", "onnxruntime-gpu", "openvino", "nncf", "tensorrt"}
+_RUNTIMES |= {"intel-extension-for-pytorch", "torchvision", "timm", "onnx", "numpy"}
+
 _NAMED = 6  # in the line of text; the details have all
 
 
@@ -47,17 +52,16 @@ def between_runs(history: History) -> Iterator[Event]:
                         kind=kind,
                         details=tuple(found),
                     )
+            # A run without evidence says nothing: the next that has some is compared with the last that had.
+            run = replace(run, host=run.host or before.host, packages=run.packages or before.packages)
         before = run
 
 
 def facts(run: Run) -> dict[str, str]:
     """Return what is on record of the host of `run` that bears on its numbers: from the evidence, else from asv."""
-    found = {name: fact for name, path in _HOST if (fact := _fact(run.host, path))}
-    for name, noted in _NOTED:
-        if name not in found and run.params.get(noted):
-            found[name] = run.params[noted]
-    if "kernel" in found:  # asv's name of the system holds the same
-        found.pop("system", None)
+    found = {**_noted(run), **_recorded(run)}
+    if "kernel" in found:
+        found.pop("system", None)  # the kernel, once more
     return found
 
 
@@ -65,15 +69,27 @@ def host(old: Run, new: Run) -> list[Difference]:
     """Return the facts of the host that differ. What only one of the runs has on record is no difference."""
     if not old.host and not new.host and old.params == new.params:
         return []  # as in nearly every run of a foreign project
-    first, second = facts(old), facts(new)
+    # asv and the evidence name the same CPU differently: each is compared with its own kind.
+    first, second = _noted(old), _noted(new)
+    if old.host and new.host:
+        first, second = {**first, **_recorded(old)}, {**second, **_recorded(new)}
+        first.pop("system", None)  # the kernel, once more
     return [(name, fact, second[name]) for name, fact in first.items() if second.get(name, fact) != fact]
 
 
+def _recorded(run: Run) -> dict[str, str]:
+    return {name: fact for name, path in _HOST if (fact := _fact(run.host, path))}
+
+
+def _noted(run: Run) -> dict[str, str]:
+    return {name: run.params[noted] for name, noted in _NOTED if run.params.get(noted)}
+
+
 def packages(old: Run, new: Run) -> list[Difference]:
-    """Return the installed packages that differ, by name; none where either run has none on record."""
+    """Return the installed packages that differ, runtimes first; none where either run has none on record."""
     if not old.packages or not new.packages:
         return []
-    names = sorted({*old.packages, *new.packages})
+    names = sorted({*old.packages, *new.packages}, key=lambda name: (name not in _RUNTIMES, name))
     pairs = ((name, old.packages.get(name, ""), new.packages.get(name, "")) for name in names)
     return [(name, before, after) for name, before, after in pairs if before != after]
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,20 +29,15 @@ from machmeter.history.model import OK, STATES, History, Series
 SCHEMA = 1
 
 _WORTH_PROCESSES = 500  # series
+_REASONS = 200  # that are told; a foreign project may have one for each value
 _EXAMPLES = 5  # paths that are named for each reason why files were left out
 
 
 def files(history: History, changes: Mapping[str, Sequence[Change]]) -> Iterator[tuple[str, bytes]]:
     """Yield the path (below the site) and bytes of every data file."""
-    yield "data/index.json", encode.strict(index(history))
-    yield "data/keys.json", encode.strict(keys(history))
-    yield "data/runs.json", encode.strict(runs(history))
-    for item in exported(history):
-        yield series_path(item), encode.strict(series(item, changes.get(item.key, ())))
-    for path, content in columns_export.files(history):
-        yield path, encode.strict(content)
-    for path, content in badges.endpoints(history, changes):
-        yield path, encode.strict(content)
+    for job in _jobs(history, changes):
+        for path, content in job():
+            yield path, encode.strict(content)
 
 
 def write(history: History, changes: Mapping[str, Sequence[Change]], site: Path, *, processes: int = 1) -> int:
@@ -49,30 +45,46 @@ def write(history: History, changes: Mapping[str, Sequence[Change]], site: Path,
 
     Raises StoreUnwritable or DiskFull.
     """
-    some = exported(history)
+    jobs = _jobs(history, changes)
+
+    def do(part: Sequence[_Job]) -> int:
+        return sum(_write(site, path, content) for job in part for path, content in job())
+
     try:
-        for path in ("data/series", "data/badges"):
-            (site / path).mkdir(parents=True, exist_ok=True)
-
-        def write_series(part: Sequence[Series]) -> int:
-            return sum(_write(site, series_path(item), series(item, changes.get(item.key, ()))) for item in part)
-
-        total = sum(forked.share(write_series, some, processes if len(some) >= _WORTH_PROCESSES else 1))
-        total += _write(site, "data/index.json", index(history))
-        total += _write(site, "data/keys.json", keys(history))
-        total += _write(site, "data/runs.json", runs(history))
-        for path, content in (*columns_export.files(history), *badges.endpoints(history, changes)):
-            total += _write(site, path, content)
+        (site / "data" / "series").mkdir(parents=True, exist_ok=True)
+        return sum(forked.share(do, jobs, processes if len(jobs) >= _WORTH_PROCESSES else 1))
     except OSError as error:
         raise from_os_error(error, site, "the site's data", None) from error
-    return total
+
+
+_Job = Callable[[], Iterable[tuple[str, Any]]]
+
+
+def _jobs(history: History, changes: Mapping[str, Sequence[Change]]) -> list[_Job]:
+    """Return functions that make the data files, the long ones first: they are dealt to processes like cards."""
+    placed = columns_export.places(history)
+    jobs: list[_Job] = [partial(columns_export.files, group, placed) for group in columns_export.groups(history)]
+    jobs.append(partial(_common, history, changes))
+    jobs += [partial(_one, item, changes.get(item.key, ())) for item in exported(history)]
+    return jobs
+
+
+def _common(history: History, changes: Mapping[str, Sequence[Change]]) -> Iterator[tuple[str, Any]]:
+    yield "data/index.json", index(history)
+    yield "data/keys.json", keys(history)
+    yield "data/runs.json", runs(history)
+    yield from badges.endpoints(history, changes)
+
+
+def _one(item: Series, changes: Sequence[Change]) -> Iterator[tuple[str, Any]]:
+    yield series_path(item), series(item, changes)
 
 
 def _write(site: Path, path: str, content: Any) -> int:
     target = site / path
     written = encode.strict(content)
     if not target.parent.is_dir():
-        target.parent.mkdir(parents=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
     return target.write_bytes(written)
 
 
@@ -160,7 +172,11 @@ def _left_out(history: History) -> list[dict[str, Any]]:
     for item in history.left_out:
         reasons.setdefault(item.reason, []).append(item.path)
     ordered = sorted(reasons.items(), key=lambda pair: (-len(pair[1]), pair[0]))
-    return [{"reason": reason, "count": len(paths), "paths": paths[:_EXAMPLES]} for reason, paths in ordered]
+    told = [{"reason": reason, "count": len(paths), "paths": paths[:_EXAMPLES]} for reason, paths in ordered[:_REASONS]]
+    if rest := ordered[_REASONS:]:
+        count = sum(len(paths) for _, paths in rest)
+        told.append({"reason": f"{len(rest)} further reasons", "count": count, "paths": []})
+    return told
 
 
 def keys(history: History) -> dict[str, Any]:

@@ -33,12 +33,10 @@ class Unusable(Exception):
 
 
 def find(results: Path) -> list[str]:
-    """Return the paths of all JSON files in machines' folders under `results`, relative to it, sorted."""
+    """Return the paths of all JSON files under `results` that should be results, relative to it, sorted."""
     found = []
     for folder, folders, names in _walk(results):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        if folder == results:
-            continue
         found += [
             (folder / name).relative_to(results).as_posix()
             for name in names
