@@ -1,10 +1,6 @@
 # Everything a contributor or a user runs. `make` alone prints this list.
 .DEFAULT_GOAL := help
-<<<<<<< HEAD
-.PHONY: help setup bench show site serve test test-quick lint bench-harness clean
-=======
-.PHONY: help setup bench show test test-quick lint bench-harness bench-site clean
->>>>>>> history
+.PHONY: help setup bench show site serve test test-quick lint bench-harness bench-site clean
 
 PYTHON ?= python3
 MODEL ?= ResNet50
