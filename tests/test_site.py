@@ -105,10 +105,15 @@ def test_a_foreign_project_has_every_page_but_those_of_models(foreign: Path) -> 
 
 def test_a_change_is_good_or_bad_only_where_the_direction_is_known(foreign: Path) -> None:
     """Seconds are better lower; nobody said which way points are better (J1)."""
-    listed = json.loads((foreign / "data/changes.json").read_text())["changes"]
-    assert [(row["benchmark"], row["params"], row["verdict"]) for row in listed] == [
-        ("suite.Time.time_sum", "small, n=1", "regression"),
-        ("suite.Track.track_score", "", "change"),
+    listed = rows((foreign / "changes.html").read_text(), "changes")
+    assert [row.partition(" ms")[0].partition(" points")[0] for row in listed[1:]] == [
+        "regression +50.0 % suite.Time.time_sum small, n=1 10.00",
+        "change +20.0 % suite.Track.track_score 10.00",
+    ]
+    data = json.loads((foreign / "data/changes.json").read_text())["changes"]
+    assert [(row["verdict"], row["first"], row["commit"]) for row in data] == [
+        ("regression", "00000013c0ff", "00000014c0ff"),
+        ("change", "00000013c0ff", "00000014c0ff"),
     ]
 
 
@@ -116,9 +121,9 @@ def test_the_newest_number_of_each_series(foreign: Path) -> None:
     page = next(text for name, text in pages(foreign).items() if "suite.Time.time_sum" in name)
     assert rows(page, "all-series") == [
         "Parameters Newest 99 % interval Date State Points Last change Data",
-        "small, n=1 15.06 ms ± 2.0 % 2023-12-23 ok 40 regression +50.0 % JSON of small, n=1",
-        "small, n=10 2.000 ms ± 2.0 % 2023-12-23 ok 40 – JSON of small, n=10",
-        "large, n=1 502.0 ms ± 2.0 % 2023-12-23 ok 40 – JSON of large, n=1",
+        "small, n=1 15.06 ms ± 2.0 % 2023-12-23 ok 40 regression +50.0 % JSON",
+        "small, n=10 2.000 ms ± 2.0 % 2023-12-23 ok 40 – JSON",
+        "large, n=1 502.0 ms ± 2.0 % 2023-12-23 ok 40 – JSON",
     ]
     assert "1 combinations more" in page  # NaN: n/a or not run, never a failure (R7)
 

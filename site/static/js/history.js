@@ -259,7 +259,7 @@ async function start() {
 
   function events() {
     const found = new Map();
-    const places = new Set(shown.map((item) => item.row.at));
+    const places = new Set(shown.map((item) => `${item.machine}/${item.environment}`));
     for (const event of commits.events) {
       if (places.has(`${event.machine}/${event.environment}`)) {
         const texts = found.get(event.commit) || new Set();
@@ -307,8 +307,17 @@ async function start() {
     const place = drawn.places[at];
     const item = shown.find((other) => other.position.includes(place));
     if (!item || !reproduce) return;
-    reproduce.textContent = item.row.reproduceWith.replace("COMMIT", commits.hash[place]);
+    reproduce.textContent = command(item, commits.hash[place]);
     document.querySelector("[data-reproduce-what]").textContent = `${commitName(place)}${shown.length > 1 ? `, ${label(item)}` : ""}`;
+  }
+
+  // As pages/common.py writes it: quotes in a pattern are any character, or a shell would need them quoted again.
+  function command(item, hash) {
+    const called = item.params.length ? `${item.benchmark}(${item.params.join(", ")})` : item.benchmark;
+    const pattern = `^${called.replace(/[\\^$.|?*+()[\]{}&#~]/g, "\\$&")}$`.replace(/['"]/g, ".");
+    const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text}'`);
+    const runner = item.row.stack ? `machmeter run --stack ${quoted(item.row.stack)}` : "asv run";
+    return `${runner} -b ${quoted(pattern)} ${quoted(`${hash}^!`)}`;
   }
 
   function zoom(low, high) {
@@ -380,8 +389,8 @@ async function start() {
   }
 
   const records = () => shown.flatMap((item) => item.position.map((place, point) => ({
-    benchmark: app.dataset.benchmark, machine: item.row.machine, environment: item.row.environment,
-    params: item.row.params, commit: commits.hash[place], date: new Date(commits.date[place]).toISOString(),
+    benchmark: app.dataset.benchmark, machine: item.machine, environment: item.environment,
+    params: item.params.join(", "), commit: commits.hash[place], date: new Date(commits.date[place]).toISOString(),
     value: item.value[point], low: item.low[point], high: item.high[point], unit: app.dataset.unit, state: item.state[point], version: item.version[point],
   })).filter((record, point) => inside(item.position[point])));
 

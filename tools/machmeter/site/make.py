@@ -70,7 +70,7 @@ def files(site: Site, own: Own, renderer: Renderer, base: str = "") -> Iterator[
     yield page(_top("data.html", "Data", "data"), **data.context(site))
     yield page(Page(href="changes.atom", template="changes.atom", title="", nav=""), feed=_feed(site, base))
     yield "data/timeline.json", as_json(_timeline(site))
-    yield "data/changes.json", as_json({"schema": 1, "changes": changes.rows(site)})
+    yield "data/changes.json", as_json(changes.data(site))
     yield "data/versions.json", as_json(compare.versions(site, own))
 
 

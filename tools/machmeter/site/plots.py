@@ -12,6 +12,7 @@ from machmeter.site import svg, words
 from machmeter.site.svg import Drawing, Scale
 
 WIDTH = 860
+POINTS = 1200  # that all lines of a history have together, at most
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,9 +26,11 @@ class Line:
     dashed: str = ""
 
 
-def thin(points: list[tuple[float, float] | None], pixels: int) -> list[tuple[float, float] | None]:
-    """Return `points`, ordered by x, with no more than the highest and lowest of every pixel of width."""
-    if len(points) <= 2 * pixels:
+def thin(
+    points: list[tuple[float, float] | None], pixels: float, step: float = 1.0
+) -> list[tuple[float, float] | None]:
+    """Return `points`, ordered by x, with no more than the highest and lowest of every `step` pixels of width."""
+    if len(points) <= 2 * pixels / step:
         return points
     kept: list[tuple[float, float] | None] = []
     bucket: list[tuple[float, float]] = []
@@ -46,9 +49,9 @@ def thin(points: list[tuple[float, float] | None], pixels: int) -> list[tuple[fl
             if kept and kept[-1] is not None:
                 kept.append(None)
             continue
-        if place != int(point[0]):
+        if place != int(point[0] / step):
             flush()
-            place = int(point[0])
+            place = int(point[0] / step)
         bucket.append(point)
     flush()
     return kept
@@ -115,8 +118,9 @@ def history(
         below = [p for p in _positions(lower, x, y) if p]
         if len(above) == len(below) and len(above) <= 2 * WIDTH:
             drawing.band(above, below, f"band f{svg.colour(upper.index)}")
+    step = max(1.0, 2.0 * (right - left) * len(lines) / POINTS)
     for line, extra in [*((line, " old") for line in greyed), *((line, "") for line in lines)]:
-        points = thin(_positions(line, x, y), int(right - left))
+        points = thin(_positions(line, x, y), right - left, step)
         drawing.path(points, f"line c{svg.colour(line.index)}{line.dashed}{extra}")
         drawn = [point for point in points if point]
         if len(drawn) <= 60:

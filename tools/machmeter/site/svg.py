@@ -146,15 +146,26 @@ def number(value: float) -> str:
 
 
 def trace(points: Sequence[tuple[float, float] | None]) -> str:
-    """Return the path through `points`, with gaps where one is None."""
+    """Return the path through `points`, with gaps where one is None.
+
+    Long lines are written in whole pixels and as steps: a page of a thousand points stays small.
+    """
+    exact = len(points) <= 60
     drawn: list[str] = []
-    pen = "M"
+    at: tuple[float, float] | None = None
     for point in points:
         if point is None:
-            pen = "M"
+            at = None
             continue
-        drawn.append(f"{pen}{number(point[0])} {number(point[1])}")
-        pen = "L"
+        x, y = point if exact else (round(point[0]), round(point[1]))
+        if at is None:
+            drawn.append(f"M{number(x)} {number(y)}")
+        elif exact:
+            drawn.append(f"L{number(x)} {number(y)}")
+        else:
+            right, down = x - at[0], y - at[1]
+            drawn.append(f"l{right:.0f}{'' if down < 0 else ' '}{down:.0f}")
+        at = (x, y)
     return "".join(drawn)
 
 

@@ -14,8 +14,8 @@ from machmeter.site import plots, svg, words
 from machmeter.site.pages.common import Change, Site, commit_name, history_href, parameters, reproduce
 from machmeter.site.pages.home import modules
 
-DRAWN = 6  # lines of the static plot, and columns of the static table
-LISTED = 25  # rows of the static table: the newest; the data files have all
+DRAWN = 5  # lines of the static plot, and columns of the static table
+LISTED = 12  # rows of the static table: the newest; the data files have all
 
 
 def context(benchmark: Benchmark, series: Sequence[Series], site: Site) -> dict[str, Any]:
@@ -23,6 +23,8 @@ def context(benchmark: Benchmark, series: Sequence[Series], site: Site) -> dict[
     ordered = sorted(series, key=lambda item: (item.machine.name, item.environment.label))
     chosen = default(ordered, swept_environments(site))
     known = [item for item in ordered if has_data(item)]
+    dimensions = _dimensions(benchmark, known)
+    keys = [dimension["key"] for dimension in dimensions]
     changes = [change for change in site.changes if change.series.benchmark.key == benchmark.key]
     events = _events(chosen, site)
     return {
@@ -33,8 +35,8 @@ def context(benchmark: Benchmark, series: Sequence[Series], site: Site) -> dict[
             "direction_words": direction(benchmark),
             "versions": len(benchmark.versions),
             "regex": benchmark.name,
-            "dimensions": _dimensions(benchmark, known),
-            "rows": [_row(item, item in chosen, changes, site) for item in known],
+            "dimensions": dimensions,
+            "rows": [_row(item, item in chosen, keys, changes, site) for item in known],
             "never": len(ordered) - len(known),
             "several_machines": len({item.machine.key for item in known}) > 1,
             "several_environments": len({item.environment.key for item in known}) > 1,
@@ -119,7 +121,19 @@ def _dimensions(benchmark: Benchmark, series: Sequence[Series]) -> list[dict[str
     return found
 
 
-def _row(item: Series, chosen: bool, changes: Sequence[Change], site: Site) -> dict[str, Any]:
+def _value(item: Series, dimension: str) -> str:
+    """Return what `item` has in one of the dimensions of `_dimensions`."""
+    if dimension == "machine":
+        return item.machine.name
+    if dimension == "environment":
+        return item.environment.label
+    number = int(dimension.removeprefix("p"))
+    return shown(item.params[number]) if number < len(item.params) else ""
+
+
+def _row(
+    item: Series, chosen: bool, dimensions: Sequence[str], changes: Sequence[Change], site: Site
+) -> dict[str, Any]:
     measured = np.flatnonzero(item.measured)
     last = int(measured[-1]) if len(measured) else None
     step = next((change for change in reversed(changes) if change.series is item), None)
@@ -130,10 +144,8 @@ def _row(item: Series, chosen: bool, changes: Sequence[Change], site: Site) -> d
         "machine": item.machine.name,
         "environment": item.environment.label,
         "params": parameters(item),
-        "values": [shown(value) for value in item.params],
-        "machine_slug": item.machine.slug,
-        "environment_slug": item.environment.slug,
-        "reproduce": _command(item),
+        "values": [(key, _value(item, key)) for key in dimensions],
+        "stack": item.environment.stack or "",
         "value": float(item.value[last]) if last is not None else None,
         "error": interval(item, last),
         "date": site.history.commits[int(item.commits[last])].date if last is not None else None,
@@ -147,11 +159,6 @@ def _row(item: Series, chosen: bool, changes: Sequence[Change], site: Site) -> d
 def has_data(item: Series) -> bool:
     """Return whether a series has a number or a reason why it has none: only those have a data file."""
     return bool(item.measured.any() or item.reasons)
-
-
-def _command(item: Series) -> str:
-    """Return how to measure a point again, with COMMIT in the place of the commit."""
-    return reproduce(item, "COMMIT")
 
 
 def interval(item: Series, point: int | None) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from machmeter.site.pages.common import Change, Site, commit_name, parameters, series_href
 
+SHOWN = 400  # on the page
 VERDICTS = ("regression", "improvement", "change")
 
 
@@ -41,9 +42,32 @@ def _row(change: Change, site: Site) -> dict[str, Any]:
 
 def context(site: Site) -> dict[str, Any]:
     """Return what the page of changes shows."""
-    listed = rows(site)
-    counts = {verdict: sum(row["verdict"] == verdict for row in listed) for verdict in VERDICTS}
+    every = rows(site)
+    listed = every[:SHOWN]
+    counts = {verdict: sum(row["verdict"] == verdict for row in every) for verdict in VERDICTS}
     return {
         "changes": {"rows": listed, "counts": counts},
-        "changes_caption": "Changes, most important first",
+        "changes_caption": "Changes, most important first"
+        if len(every) == len(listed)
+        else f"The {len(listed)} most important of {len(every)} changes; the data have all",
     }
+
+
+def data(site: Site) -> dict[str, Any]:
+    """Return what `data/changes.json` holds."""
+    commits = site.history.commits
+    listed = [
+        {
+            "key": change.series.key,
+            "verdict": change.verdict,
+            "importance": change.importance,
+            "before": float(f"{change.before:.6g}"),
+            "after": float(f"{change.after:.6g}"),
+            "words": change.words,
+            "first": commits[int(change.series.commits[change.previous])].hash[:12],
+            "commit": commits[int(change.series.commits[change.point])].hash[:12],
+            "libraries": change.libraries,
+        }
+        for change in site.changes
+    ]
+    return {"schema": 1, "changes": listed}
