@@ -1,6 +1,6 @@
 # Everything a contributor or a user runs. `make` alone prints this list.
 .DEFAULT_GOAL := help
-.PHONY: help setup bench show site serve test test-quick lint bench-harness bench-site clean
+.PHONY: help setup bench show site serve test test-quick lint bench-harness bench-site bench-changes clean
 
 PYTHON ?= python3
 MODEL ?= ResNet50
@@ -62,6 +62,9 @@ bench-harness: setup  ## Measure what our harness itself costs, against each run
 
 bench-site: setup  ## Measure reading, change detection and export of a large generated store (BENCH=--publish: asv's own pages too)
 	$(BIN)/python tools/bench_site.py $(BENCH)
+
+bench-changes: $(VENV)/.dev  ## Try detectors of steps, asv's among them, on simulated histories (a minute on 2 idle cores)
+	$(BIN)/python tools/bench_changes.py
 
 clean:  ## Remove the environment and asv's builds; results, evidence and the artifact store stay
 	rm -rf $(VENV) .asv build tools/*.egg-info

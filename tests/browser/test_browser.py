@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from playwright.sync_api import expect
 
 import stores
 from machmeter.site import build, serve
@@ -157,7 +158,7 @@ def test_series_are_chosen_by_parameter(tab: Any, foreign: Any) -> None:
     open_history(tab, foreign, "time_sum")
     assert tab.locator("[data-legend] li").count() == 3
     tab.get_by_role("group", name="size").get_by_label("large").uncheck()
-    tab.wait_for_function("document.querySelectorAll('[data-legend] li').length === 2")
+    expect(tab.locator("[data-legend] li")).to_have_count(2)
     assert tab.locator("[data-legend] li").all_inner_texts() == ["1", "10"]
     assert tab.locator("#points-live thead th").all_inner_texts() == ["Commit", "Date", "1", "10"]
 
@@ -199,7 +200,7 @@ def test_two_runs_are_compared_and_the_link_is_kept(tab: Any, foreign: Any) -> N
     tab.wait_for_selector("#comparison")
     base = tab.locator('[data-pick="base"]')
     base.select_option(index=30)
-    tab.wait_for_function("document.querySelector('#comparison tbody tr td').innerText === 'failed'")
+    expect(tab.locator("#comparison tbody tr td").first).to_have_text("failed")
     assert column(tab, "comparison", 0) == ["failed", "regression", "change", "same", "same"]
     assert column(tab, "comparison", 1)[1:3] == ["+50.0 %", "+20.0 %"]
     text, address = tab.locator("#comparison").inner_text(), tab.url

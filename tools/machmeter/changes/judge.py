@@ -14,7 +14,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from machmeter.changes.detect import Step, usable
+from machmeter.changes.detect import Step
+from machmeter.changes.series import usable
 from machmeter.metrics import Direction
 
 Verdict = Literal["regression", "improvement", "change"]

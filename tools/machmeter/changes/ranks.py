@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from machmeter.changes.series import Array
 
 
 def p_value(before: Array, after: Array) -> float:

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from machmeter.changes.series import Array
 
 # Half the square of 3: a point three noise units away, or a hundred, says "not this level" equally loudly.
 CAP = 4.5

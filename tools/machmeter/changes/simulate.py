@@ -3,7 +3,7 @@
 A history is `level x noise`: the level changes at the true steps, the noise is one of the kinds below. A benchmark's
 point is the median of one process or a few, so what moves it from commit to commit is how processes differ (memory
 layout, page placement, clock), not the spread of single calls. `TUNED` kinds were looked at while the detector's
-constants were chosen; `HELD_OUT` kinds were not, and are there to be honest.
+constants were chosen; `HELD_OUT` kinds were not, and are there to be honest; `HARD` kinds show where it ends.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from machmeter.changes.series import Array
+
 Noise = Callable[[np.random.Generator, int], Array]
 
 # A found step counts where it is at most this many points from a true one.
@@ -77,7 +77,7 @@ def history(kind: str, points: int, number: int, *, stationary: bool = False) ->
         size = np.exp(rng.uniform(np.log(SMALLEST_STEP), np.log(LARGEST_STEP)))
         ratio = HUGE_STEP if rng.random() < SHARE_OF_HUGE_STEPS else 1.0 + size
         level[index:] *= ratio if rng.random() < 0.5 else 1.0 / ratio
-    noise = (TUNED | HELD_OUT)[kind](rng, points)
+    noise = (TUNED | HELD_OUT | HARD)[kind](rng, points)
     return Labelled(values=level * noise, steps=steps)
 
 
@@ -121,6 +121,12 @@ def _bimodal(rng: np.random.Generator, points: int) -> Array:
     return np.asarray(within * np.where(other, 1.0 + rng.uniform(0.02, 0.08), 1.0))
 
 
+def _rare_mode(rng: np.random.Generator, points: int) -> Array:
+    """One process in seven is 20 % to 40 % slower, and no other is."""
+    slower = np.where(rng.random(points) < 0.15, 1.0 + rng.uniform(0.2, 0.4), 1.0)
+    return np.asarray((1.0 + 0.6 * _spread(rng) * rng.standard_normal(points)) * slower)
+
+
 def _outliers(rng: np.random.Generator, points: int) -> Array:
     """One point in twenty is 10 % to 200 % slower."""
     size = 1.0 + np.exp(rng.uniform(np.log(0.1), np.log(2.0), points))
@@ -154,9 +160,9 @@ def _uniform(rng: np.random.Generator, points: int) -> Array:
     return 1.0 + 1.7 * _spread(rng) * rng.uniform(-1, 1, points)
 
 
-def _correlated(rng: np.random.Generator, points: int) -> Array:
+def _correlated(rng: np.random.Generator, points: int, remembered: float = 0.4) -> Array:
     """Each point remembers 0.4 of the one before (a warm host stays warm)."""
-    noise, remembered = rng.standard_normal(points), 0.4
+    noise = rng.standard_normal(points)
     for index in range(1, points):
         noise[index] = remembered * noise[index - 1] + np.sqrt(1 - remembered**2) * noise[index]
     return 1.0 + 0.8 * _spread(rng) * noise
@@ -198,12 +204,35 @@ def _fast_outliers(rng: np.random.Generator, points: int) -> Array:
     return np.asarray(_process(rng, points) * np.where(rng.random(points) < 1 / 20, off, 1.0))
 
 
+def _remembering(rng: np.random.Generator, points: int) -> Array:
+    """Each point remembers 0.8 of the one before: its wanderings last a dozen points, as steps do."""
+    return _correlated(rng, points, 0.8)
+
+
+def _switching(rng: np.random.Generator, points: int) -> Array:
+    """The host changes between two states 4 % apart, and stays in each for three points on average."""
+    state = np.cumsum(rng.random(points) < 1 / 3) % 2
+    return np.asarray((1.0 + 0.04 * state) * (1.0 + 0.005 * rng.standard_normal(points)))
+
+
+def _even_modes(rng: np.random.Generator, points: int) -> Array:
+    """Every other process is 15 % slower, so that a step of 5 % is one inside a cloud of 15 %."""
+    slower = np.where(rng.random(points) < 0.5, 1.15, 1.0)
+    return np.asarray((1.0 + 0.005 * rng.standard_normal(points)) * slower)
+
+
+def _loud(rng: np.random.Generator, points: int) -> Array:
+    """A spread of 5 %: as large as the smallest steps."""
+    return np.asarray(1.0 + 0.05 * rng.standard_normal(points))
+
+
 TUNED: dict[str, Noise] = {
     "gaussian": _gaussian,
     "process": _process,
     "student": _student,
     "skewed": _skewed,
     "bimodal": _bimodal,
+    "rare mode": _rare_mode,
     "outliers": _outliers,
     "bursts": _bursts,
     "drift": _drift,
@@ -220,6 +249,21 @@ HELD_OUT: dict[str, Noise] = {
     "gaps": _gaps,
     "fast outliers": _fast_outliers,
 }
+HARD: dict[str, Noise] = {
+    "remembering": _remembering,
+    "switching": _switching,
+    "even modes": _even_modes,
+    "loud": _loud,
+}
 # Noise without a level of its own: what a detector reports there is a false alarm by definition.
-STATIONARY: tuple[str, ...] = ("gaussian", "process", "student", "skewed", "bimodal", "outliers", "quantised")
+STATIONARY: tuple[str, ...] = (
+    "gaussian",
+    "process",
+    "student",
+    "skewed",
+    "bimodal",
+    "rare mode",
+    "outliers",
+    "quantised",
+)
 STATIONARY_HELD_OUT: tuple[str, ...] = ("laplace", "uniform", "three hosts", "coarse clock", "gaps", "fast outliers")
