@@ -1,10 +1,11 @@
 # Everything a contributor or a user runs. `make` alone prints this list.
 .DEFAULT_GOAL := help
-.PHONY: help setup bench show test test-quick lint bench-harness bench-site bench-changes clean
+.PHONY: help setup bench show site serve test test-quick lint bench-harness bench-site bench-changes clean
 
 PYTHON ?= python3
 MODEL ?= ResNet50
 BENCH ?=
+SITE ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -34,10 +35,21 @@ bench: setup  ## Measure MODEL (default ResNet50; 'all' for every model) on ever
 show: setup  ## Show what was measured so far
 	$(BIN)/machmeter show
 
-test: $(VENV)/.dev lint  ## Check the style and run every test (real models, real asv: 10 to 15 minutes on 2 cores)
+site: setup node_modules/.ready  ## Build the history site of the local results into html/; SITE=... passes options
+	$(BIN)/machmeter site build --cache .asv/site $(SITE)
+
+serve: site  ## Build the site and show it on http://127.0.0.1:8000/
+	$(BIN)/machmeter site serve
+
+# The chart library, and the accessibility checker of the tests. Without npm the site has static plots only, and says so.
+node_modules/.ready: package.json package-lock.json
+	@if command -v npm >/dev/null; then npm ci --no-audit --no-fund --loglevel=error && touch $@ || echo "npm ci failed: plots will be static"; \
+	else echo "npm is not installed: plots will be static (Debian: apt install npm)"; fi
+
+test: $(VENV)/.dev node_modules/.ready lint  ## Check the style and run every test (real models, real asv: 10 to 15 minutes on 2 cores)
 	$(BIN)/python -m pytest
 
-test-quick: $(VENV)/.dev  ## Run the tests that need no real model (two minutes, no network)
+test-quick: $(VENV)/.dev node_modules/.ready  ## Run the tests that need no real model (two minutes, no network)
 	$(BIN)/python -m pytest -m "not models and not network"
 
 lint: $(VENV)/.dev  ## ruff and mypy

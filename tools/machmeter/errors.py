@@ -82,6 +82,12 @@ class VersionUnknown(MachmeterError):
     exit_code = 13
 
 
+class SiteUnbuildable(MachmeterError):
+    """The site cannot be built: templates are missing, or the output folder holds something else."""
+
+    exit_code = 20
+
+
 class Unsupported(NotImplementedError):
     """The cell cannot exist here: a missing package, CPU feature or combination. asv shows "n/a".
 

@@ -20,24 +20,101 @@ class Metric:
     title: str
     unit: str  # as asv shows it
     better: Direction
+    formula: str = ""  # how it is had from what is measured, in words a reader can check
 
 
 METRICS: tuple[Metric, ...] = (
-    Metric(benchmark="time_forward", title="latency of one forward call", unit="seconds", better="lower"),
-    Metric(benchmark="peakmem_forward", title="peak resident memory", unit="bytes", better="lower"),
-    Metric(benchmark="track_prepare_time", title="cold preparation", unit="seconds", better="lower"),
-    Metric(benchmark="track_load_time", title="load of a prepared artifact", unit="seconds", better="lower"),
-    Metric(benchmark="track_first_inference_time", title="first call", unit="seconds", better="lower"),
-    Metric(benchmark="track_artifact_size", title="artifact size", unit="bytes", better="lower"),
-    Metric(benchmark="track_top1_agreement", title="top-1 agreement with fp32", unit="fraction", better="higher"),
-    Metric(benchmark="track_sqnr", title="signal to quantization noise", unit="dB", better="higher"),
-    Metric(benchmark="track_throughput", title="throughput", unit="images/s", better="higher"),
-    Metric(benchmark="track_throughput_offline", title="offline throughput", unit="images/s", better="higher"),
     Metric(
-        benchmark="track_matrix_product_peak", title="peak of a matrix product", unit="operations/s", better="higher"
+        benchmark="time_forward",
+        title="latency of one forward call",
+        unit="seconds",
+        better="lower",
+        formula="median seconds of a call on one batch, after warm-up with its shape; the output is in host memory",
     ),
-    Metric(benchmark="track_memory_bandwidth", title="memory bandwidth", unit="bytes/s", better="higher"),
-    Metric(benchmark="time_matrix_product", title="fixed NumPy matrix product", unit="seconds", better="lower"),
+    Metric(
+        benchmark="peakmem_forward",
+        title="peak resident memory",
+        unit="bytes",
+        better="lower",
+        formula="highest resident memory of a process that loads the configuration and runs it",
+    ),
+    Metric(
+        benchmark="track_prepare_time",
+        title="cold preparation",
+        unit="seconds",
+        better="lower",
+        formula="seconds to export, quantize and compile from nothing, once per machine",
+    ),
+    Metric(
+        benchmark="track_load_time",
+        title="load of a prepared artifact",
+        unit="seconds",
+        better="lower",
+        formula="seconds from a prepared artifact on disk to a session that can be called",
+    ),
+    Metric(
+        benchmark="track_first_inference_time",
+        title="first call",
+        unit="seconds",
+        better="lower",
+        formula="seconds of the first call of a fresh process",
+    ),
+    Metric(
+        benchmark="track_artifact_size",
+        title="artifact size",
+        unit="bytes",
+        better="lower",
+        formula="bytes of what the recipe leaves on disk",
+    ),
+    Metric(
+        benchmark="track_top1_agreement",
+        title="top-1 agreement with fp32",
+        unit="fraction",
+        better="higher",
+        formula="images with the same first class as fp32 eager / images, on images that no calibration saw",
+    ),
+    Metric(
+        benchmark="track_sqnr",
+        title="signal to quantization noise",
+        unit="dB",
+        better="higher",
+        formula="10 log10(Σ(r - m)² / Σ(r - o)²): outputs o, fp32 outputs r, class means over images m; at most 120",
+    ),
+    Metric(
+        benchmark="track_throughput",
+        title="throughput",
+        unit="images/s",
+        better="higher",
+        formula="sum over instances of the images each finished / the seconds while all of them ran",
+    ),
+    Metric(
+        benchmark="track_throughput_offline",
+        title="offline throughput",
+        unit="images/s",
+        better="higher",
+        formula="images finished / seconds, with requests side by side and nobody waiting for one answer",
+    ),
+    Metric(
+        benchmark="track_matrix_product_peak",
+        title="peak of a matrix product",
+        unit="operations/s",
+        better="higher",
+        formula="2 n³ / seconds of the fastest kernel and size found for the precision",
+    ),
+    Metric(
+        benchmark="track_memory_bandwidth",
+        title="memory bandwidth",
+        unit="bytes/s",
+        better="higher",
+        formula="bytes read and written by an addition of large arrays / seconds",
+    ),
+    Metric(
+        benchmark="time_matrix_product",
+        title="fixed NumPy matrix product",
+        unit="seconds",
+        better="lower",
+        formula="median seconds of one product of fixed size: tells a slow host from slow code",
+    ),
 )
 
 _BY_BENCHMARK = {metric.benchmark: metric for metric in METRICS}

@@ -92,9 +92,14 @@ class _Found:
         return self.record["status"] in ("ok", "failed"), self.record.get("started_at", 0.0)
 
 
-def build(results: Path, machine: str, model: str, rungs: Iterable[Rung]) -> LadderTable:
-    """Return the ladder of `model` on `machine`: the rows of `rungs`, in their order, measured or not."""
-    found, notes = _newest(asvrun.evidence_folder(results) / machine, model)
+def build(
+    results: Path, machine: str, model: str, rungs: Iterable[Rung], evidence_folder: Path | None = None
+) -> LadderTable:
+    """Return the ladder of `model` on `machine`: the rows of `rungs`, in their order, measured or not.
+
+    The evidence is looked for beside `results` where `evidence_folder` does not say otherwise.
+    """
+    found, notes = _newest((evidence_folder or asvrun.evidence_folder(results)) / machine, model)
     listed = list(rungs)
     speeds = {
         name: speed for name, item in found.items() if (speed := item.record.get("images_per_second")) and _ok(item)

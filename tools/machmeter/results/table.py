@@ -51,11 +51,13 @@ class Row:
     peak_memory_mb: float | None = None
     prepare_s: float | None = None
     load_s: float | None = None
+    first_inference_s: float | None = None
     samples: int | None = None
     threads: int | None = None
     artifact: str = ""  # kind and key under which the store keeps what was measured
     commit: str = ""
     environment: str = ""
+    stack: str = ""  # as the evidence names it, "" where there is none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +88,7 @@ class _Found:
     cell: Cell
     commit: str
     environment: str
+    stack: str = ""
     values: dict[str, Value] = field(default_factory=dict)  # asv's, by benchmark method
     record: dict[str, Any] = field(default_factory=dict)  # of the newest run that tried it
     status: Status = "not run"
@@ -115,14 +118,17 @@ def machines(results: Path) -> list[str]:
     return sorted({folder.name for folder in folders if folder.is_dir()})
 
 
-def build(results: Path, machine: str, wanted: Iterable[str] = ()) -> Table:
-    """Return the table of `machine` for the models `wanted` (all where none is named)."""
+def build(results: Path, machine: str, wanted: Iterable[str] = (), evidence_folder: Path | None = None) -> Table:
+    """Return the table of `machine` for the models `wanted` (all where none is named).
+
+    The evidence is looked for beside `results` where `evidence_folder` does not say otherwise.
+    """
     files, unreadable = read_all(results)
     found: dict[tuple[str, str, str], _Found] = {}
     for file in files:
         if file.machine == machine:
             _take_results(file, found)
-    newest, notes, swept = _take_evidence(asvrun.evidence_folder(results) / machine, found)
+    newest, notes, swept = _take_evidence((evidence_folder or asvrun.evidence_folder(results)) / machine, found)
     # A sweep measures one version of a library among many; what it finds has a table of its own.
     found = {where: item for where, item in found.items() if where[1:] not in swept}
     notes += [f"left out: {item.path} {item.reason}" for item in unreadable]
@@ -180,6 +186,7 @@ def _take_evidence(
                 newest = run
             for key, processes in run["cells"].items():
                 if item := _entry(key, content["commit"], content["environment"], found):
+                    item.stack = str(content.get("stack") or "")
                     _take_records(item, list(processes.values()))
     if newest.get("uncommitted_changes"):
         notes.append("the newest run measured a working tree with uncommitted changes")
@@ -296,6 +303,7 @@ def _row(item: _Found, speeds: Mapping[tuple[str, ...], float], highest: Mapping
         artifact="/".join((item.record.get("artifact") or {}).get(part, "") for part in ("kind", "key")).strip("/"),
         commit=item.commit[:8],
         environment=item.environment,
+        stack=item.stack,
         **_facts(item),
     )
 
@@ -324,6 +332,7 @@ def _facts(item: _Found) -> dict[str, Any]:
         "peak_memory_mb": _rounded(memory / 1e6 if memory else None, 0),
         "prepare_s": _rounded(number("track_prepare_time"), 1),
         "load_s": _rounded(number("track_load_time"), 2),
+        "first_inference_s": _rounded(number("track_first_inference_time"), 3),
     }
 
 

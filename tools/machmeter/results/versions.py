@@ -149,13 +149,22 @@ class _Attempt:
         return next((record for record in self.records if record.get("samples")), None)
 
 
-def build(results: Path, machine: str, libraries: Iterable[str] = (), wanted: Iterable[str] = ()) -> Versions:
-    """Return what was swept on `machine` of `libraries` and of the models `wanted` (all where none is named)."""
+def build(
+    results: Path,
+    machine: str,
+    libraries: Iterable[str] = (),
+    wanted: Iterable[str] = (),
+    evidence_folder: Path | None = None,
+) -> Versions:
+    """Return what was swept on `machine` of `libraries` and of the models `wanted` (all where none is named).
+
+    The evidence is looked for beside `results` where `evidence_folder` does not say otherwise.
+    """
     attempts: dict[tuple[str, str], dict[str, list[_Attempt]]] = {}
     newest: Mapping[str, Any] = {}
     notes: list[str] = []
     names, chosen = set(libraries), set(wanted)
-    for path in sorted((asvrun.evidence_folder(results) / machine).glob("*.json")):
+    for path in sorted(((evidence_folder or asvrun.evidence_folder(results)) / machine).glob("*.json")):
         content = evidence.read(path)
         if content is None:
             notes.append(f"left out: {path} is unreadable")

@@ -1,0 +1,71 @@
+// The columns of the data files as numbers. `tools/machmeter/history/encode.py` writes them; the schemas describe them.
+const LETTERS = Array.from({ length: 92 }, (_, at) => at + 35).filter((code) => code !== 92).slice(0, 90);
+const CODE = new Int16Array(128).fill(-1);
+LETTERS.forEach((letter, at) => { CODE[letter] = at; });
+const BASE = 90;
+const VALUE_LEVELS = BASE ** 3 - 1;
+export const COARSE_LEVELS = BASE ** 2 - 5;
+
+export function number(text, at, width) {
+  let code = 0;
+  for (let place = 0; place < width; place += 1) code = code * BASE + CODE[text.charCodeAt(at * width + place)];
+  return code;
+}
+
+// [skip, take, skip, take, ...] as ascending positions.
+export function positions(pairs) {
+  const found = [];
+  let at = 0;
+  for (let pair = 0; pair < pairs.length; pair += 2) {
+    at += pairs[pair];
+    for (let taken = 0; taken < pairs[pair + 1]; taken += 1) found.push(at++);
+  }
+  return found;
+}
+
+// [count, value, count, value, ...] as values.
+export function runs(pairs) {
+  const found = [];
+  for (let pair = 0; pair < pairs.length; pair += 2) for (let n = 0; n < pairs[pair]; n += 1) found.push(pairs[pair + 1]);
+  return found;
+}
+
+function unpack(packed) {
+  const count = packed.text.length / 3;
+  const span = Math.log(packed.to / packed.from);
+  const found = new Array(count);
+  for (let at = 0; at < count; at += 1) found[at] = packed.from * Math.exp((number(packed.text, at, 3) / VALUE_LEVELS) * span);
+  return found;
+}
+
+function distance(code) {
+  return code === 0 ? 0 : code === BASE - 1 ? null : 1e-6 * 10 ** (((code - 1) * 7) / (BASE - 3));
+}
+
+const STATES = ["ok", "failed", "skipped", "unreadable", "n/a", "not run"];
+
+// Values and intervals are listed for the points that have a number; here every point gets its own, or null.
+export function decode(file) {
+  const position = positions(file.commit);
+  const state = runs(file.state).map((code) => STATES[code]);
+  const version = runs(file.version);
+  const measured = Array.isArray(file.value) ? file.value : unpack(file.value);
+  const blank = () => new Array(position.length).fill(null);
+  const [value, low, high] = [blank(), blank(), blank()];
+  let next = 0;
+  state.forEach((word, point) => {
+    if (word !== "ok") return;
+    const given = measured[next];
+    value[point] = given;
+    if (file.bounds) {
+      const [below, above] = [distance(number(file.bounds, 2 * next, 1)), distance(number(file.bounds, 2 * next + 1, 1))];
+      low[point] = below === null ? null : given * (1 - below);
+      high[point] = above === null ? null : given * (1 + above);
+    } else if (file.low) {
+      low[point] = file.low[next];
+      high[point] = file.high[next];
+    }
+    next += 1;
+  });
+  return { ...file, position, state, version, value, low, high, old: version.map((code) => code !== file.current) };
+}

@@ -1,0 +1,189 @@
+"""`machmeter site build`: read a store, make the site beside the old one, swap it in, and say what was left out."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from machmeter.changes import judge
+from machmeter.errors import NoResults
+from machmeter.history import changed, export, settings
+from machmeter.history import read as history_reader
+from machmeter.history.model import History
+from machmeter.site import assets, make, swap, words
+from machmeter.site.pages import own as own_pages
+from machmeter.site.pages.common import Change, Site
+from machmeter.site.render import Renderer, find_folder
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What to build, from what, and where to."""
+
+    results: Path
+    evidence: Path | None = None
+    output: Path = Path("html")
+    repository: Path | None = None
+    settings: Path | None = None
+    templates: Path | None = None
+    title: str | None = None
+    base: str = ""
+    cache: Path | None = None
+    jobs: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """What was read, what was written, what was left out and why."""
+
+    output: Path
+    files: int
+    bytes: int
+    seconds: float
+    history: History
+    changes: int
+    interactive: bool
+
+    def lines(self) -> list[str]:
+        """Return the summary as lines of text."""
+        history = self.history
+        measured = int(sum(item.measured.sum() for item in history.series))
+        found = [
+            f"read {words.plural(history.files, 'result file')}: {words.plural(len(history.benchmarks), 'benchmark')}, "
+            f"{words.plural(len(history.series), 'series', 'series')}, {words.plural(measured, 'number')} over "
+            f"{words.plural(len(history.commits), 'commit')}"
+            + ("" if history.has_repository else " ordered by date, as there is no repository"),
+            f"found {words.plural(self.changes, 'change')}",
+        ]
+        if history.orphans:
+            found.append(f"{words.plural(history.orphans, 'commit')} not in the repository: shown by date")
+        reasons = Counter(item.reason for item in history.left_out)
+        first = {item.reason: item.path for item in reversed(history.left_out)}
+        for reason, times in sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0]))[:12]:
+            more = f" and {times - 1} more" if times > 1 else ""
+            found.append(f"left out: {first[reason]}{more}: {reason}")
+        if len(reasons) > 12:
+            found.append(f"left out: {len(reasons) - 12} further reasons, on the page of failures")
+        if not self.interactive:
+            found.append("plots are static: uPlot is not installed ('make site' installs it, or run 'npm ci')")
+        found.append(
+            f"wrote {self.output}: {words.plural(self.files, 'file')}, {self.bytes / 1e6:.1f} MB, "
+            f"in {self.seconds:.1f} s"
+        )
+        return [line.replace("\N{NO-BREAK SPACE}", " ") for line in found]
+
+
+def run(request: Request, say: Callable[[str, int, int], None]) -> Summary:
+    """Build the site. `say` is told a step, how far it is, and how far it goes.
+
+    Raises NoResults where there is nothing to show, and SiteUnbuildable.
+    """
+    began = time.monotonic()
+    folder = find_folder(request.templates)
+    swap.check(request.output)
+    evidence = request.evidence or request.results.parent / "evidence"
+    say("reading", 0, 1)
+    history = read(request, evidence if evidence.is_dir() else None, lambda done, of: say("reading", done, of))
+    if not history.series:
+        raise NoResults(_nothing(request.results, history))
+    say("looking for changes", 0, 1)
+    changes = changed.find(history, cache=request.cache, processes=request.jobs)
+    own = own_pages.read(history, request.results, evidence) if evidence.is_dir() else own_pages.Own()
+    library = assets.find_library(folder)
+    site = Site(
+        name=request.title or project_name(request),
+        history=history,
+        changes=shown(history, changes),
+        models=own_pages.model_links(own, history),
+        has_versions=bool(own.versions),
+        interactive=library is not None,
+    )
+    total, written, size = make.count(site), 0, 0
+
+    def every() -> Iterator[tuple[str, str | bytes]]:
+        yield from make.files(site, own, Renderer(folder), request.base)
+        yield from assets.own(folder)
+        yield from assets.library(library) if library else ()
+
+    with swap.beside(request.output) as new:
+        for _, length in swap.write(new, every()):
+            written, size = written + 1, size + length
+            say("writing", min(written, total), total)
+        say("writing data", 0, 1)
+        size += export.write(history, changes, new, processes=request.jobs)
+        written = sum(path.is_file() for path in new.rglob("*"))
+    return Summary(
+        output=request.output,
+        files=written,
+        bytes=size,
+        seconds=time.monotonic() - began,
+        history=history,
+        changes=len(site.changes),
+        interactive=library is not None,
+    )
+
+
+def _nothing(results: Path, history: History) -> str:
+    if not results.is_dir():
+        return f"there is no folder {results}: name asv's results folder with --results"
+    if history.left_out:
+        first = history.left_out[0]
+        return f"no result in {results} can be used; the first that cannot: {first.path} {first.reason}"
+    return f"there are no results in {results} yet: run 'make bench' or 'asv run'"
+
+
+def project_name(request: Request) -> str:
+    """Return the project's name: asv's configuration says it, beside the results or in the repository."""
+    for folder in filter(None, (request.repository, request.results.resolve().parent)):
+        try:
+            found = json.loads((folder / "asv.conf.json").read_text(encoding="utf-8")).get("project")
+        except (OSError, ValueError, AttributeError):
+            continue
+        if isinstance(found, str) and found:
+            return found
+    parent = request.results.resolve()
+    return parent.parent.name if parent.name == "results" else parent.name
+
+
+def read(request: Request, evidence: Path | None, progress: Callable[[int, int], None] | None = None) -> History:
+    """Read the history that is asked for."""
+    place = request.settings or request.results.resolve().parent / settings.FILE
+    return history_reader.read(
+        request.results,
+        evidence,
+        repository(request),
+        settings.load(place),
+        cache=request.cache,
+        jobs=request.jobs,
+        progress=progress,
+    )
+
+
+def repository(request: Request) -> Path | None:
+    """Return the repository that has the commits: the one given, else the clone that the results lie in."""
+    if request.repository:
+        return request.repository
+    around = request.results.resolve().parent
+    return around if (around / ".git").exists() else None
+
+
+def shown(history: History, changes: Mapping[str, Sequence[judge.Change]]) -> tuple[Change, ...]:
+    """Return the changes of the present versions as the pages show them, most important first."""
+    return tuple(
+        Change(
+            series=found.series,
+            point=found.change.index,
+            previous=found.change.last_before,
+            before=found.change.before,
+            after=found.change.after,
+            verdict=found.change.verdict,
+            importance=round(found.change.importance, 6),
+            words=found.change.words,
+            libraries="; ".join(event.text for event in found.events),
+        )
+        for found in changed.listed(history, changes)
+    )

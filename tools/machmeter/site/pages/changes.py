@@ -1,0 +1,73 @@
+"""The steps in every series, most important first, and the same as an Atom feed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from machmeter.site.pages.common import Change, Site, commit_name, parameters, series_href
+
+SHOWN = 400  # on the page
+VERDICTS = ("regression", "improvement", "change")
+
+
+def rows(site: Site) -> list[dict[str, Any]]:
+    """Return every change as plain values, most important first, newest first among equals."""
+    return [_row(change, site) for change in site.changes]
+
+
+def _row(change: Change, site: Site) -> dict[str, Any]:
+    series, commits = change.series, site.history.commits
+    first, last = commits[int(series.commits[change.previous])], commits[int(series.commits[change.point])]
+    return {
+        "key": series.key,
+        "verdict": change.verdict,
+        "importance": change.importance,
+        "effect": change.effect,
+        "words": change.words,
+        "benchmark": series.benchmark.name,
+        "params": parameters(series),
+        "machine": series.machine.name,
+        "environment": series.environment.label,
+        "unit": series.benchmark.unit,
+        "before": change.before,
+        "after": change.after,
+        "span": f"{commit_name(first)} … {commit_name(last)}",
+        "first": first.hash,
+        "commit": last.hash,
+        "date": last.date,
+        "href": series_href(series),
+        "libraries": change.libraries,
+    }
+
+
+def context(site: Site) -> dict[str, Any]:
+    """Return what the page of changes shows."""
+    every = rows(site)
+    listed = every[:SHOWN]
+    counts = {verdict: sum(row["verdict"] == verdict for row in every) for verdict in VERDICTS}
+    return {
+        "changes": {"rows": listed, "counts": counts},
+        "changes_caption": "Changes, most important first"
+        if len(every) == len(listed)
+        else f"The {len(listed)} most important of {len(every)} changes; the data have all",
+    }
+
+
+def data(site: Site) -> dict[str, Any]:
+    """Return what `data/changes.json` holds."""
+    commits = site.history.commits
+    listed = [
+        {
+            "key": change.series.key,
+            "verdict": change.verdict,
+            "importance": change.importance,
+            "before": float(f"{change.before:.6g}"),
+            "after": float(f"{change.after:.6g}"),
+            "words": change.words,
+            "first": commits[int(change.series.commits[change.previous])].hash[:12],
+            "commit": commits[int(change.series.commits[change.point])].hash[:12],
+            "libraries": change.libraries,
+        }
+        for change in site.changes
+    ]
+    return {"schema": 1, "changes": listed}

@@ -1,0 +1,67 @@
+"""The data page: which files there are, badges, and what this build read and left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from machmeter.history import badges
+from machmeter.history.model import Series
+from machmeter.site import words
+from machmeter.site.pages.common import Site
+
+# File, what it holds, and the JSON Schema of it in static/schema.
+FILES = (
+    ("index.json", "Machines, environments, commits, benchmarks, events, and what was left out.", "index.schema.json"),
+    ("keys.json", "The keys of all series, by benchmark, machine and environment.", "keys.schema.json"),
+    ("runs.json", "What each run ran on: host and installed packages.", "runs.schema.json"),
+    ("series/<key>.json", "All points of one series, with its changes. History pages link them.", "series.schema.json"),
+    ("columns/<machine>/<environment>/<n>.json", "All series at each commit, to compare two.", "columns.schema.json"),
+    ("columns/<machine>/<environment>/scale.json", "Which series those columns have.", "scale.schema.json"),
+    ("changes.json", "Every change, most important first.", "changes.schema.json"),
+    ("timeline.json", "Commits and events, shortened: what the plots stand on.", "timeline.schema.json"),
+    ("versions.json", "The versions of libraries that sweeps measured.", "versions.schema.json"),
+    ("badges/<key>.json", "Badge endpoints in the form of shields.io.", "badge.schema.json"),
+)
+
+
+def badges_path(item: Series) -> str:
+    """Return where the badge of a series lies."""
+    return f"data/badges/{item.key}.json"
+
+
+def context(site: Site) -> dict[str, Any]:
+    """Return what the data page shows."""
+    history = site.history
+    endpoints = list(badges.endpoints(history, {}))
+    of = {badges_path(item): item for item in history.series}
+    found = []
+    for path, content in endpoints:
+        series = of[path]
+        found.append(
+            {
+                "href": path,
+                "name": content["label"],
+                "machine": series.machine.name,
+                "environment": series.environment.label,
+            }
+        )
+    return {
+        "data": {
+            "files": [
+                {"name": name, "href": f"data/{name}" if "<" not in name else "", "content": content, "schema": schema}
+                for name, content, schema in FILES
+                if found or not name.startswith("badges/")
+            ],
+            "badges": found,
+            "build": [
+                ("result files read", words.plural(history.files, "file")),
+                ("left out", words.plural(len({item.path for item in history.left_out}), "file")),
+                ("commits", words.plural(len(history.commits), "commit")),
+                ("orphans", words.plural(history.orphans, "commit")),
+                ("benchmarks", words.plural(len(history.benchmarks), "benchmark")),
+                ("series", words.plural(len(history.series), "series", "series")),
+                ("order of commits", "from the repository" if history.has_repository else "by date"),
+                ("newest result", words.minute(site.newest)),
+            ],
+        }
+    }

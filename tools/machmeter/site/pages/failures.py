@@ -1,0 +1,83 @@
+"""Everything without a number: the newest state of each series with its reason, since when, and what was left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from machmeter.history import model as states
+from machmeter.history.model import Series
+from machmeter.site.pages.common import Site, commit_name, parameters, series_href
+from machmeter.site.pages.home import configuration, still_run
+from machmeter.site.pages.own import Own
+
+_ORDER = (states.FAILED, states.UNREADABLE, states.NOT_AVAILABLE, states.SKIPPED, states.NOT_RUN)
+_WORDS = {
+    "skipped": "n/a or not run: asv writes the same for both",
+    "unreadable": "the result is no number",
+    "not run": "left out of the newest run",
+}
+
+
+def context(site: Site, own: Own) -> dict[str, Any]:
+    """Return what the page of failures shows."""
+    rows = [_row(item, site) for item in still_run(site.history) if int(item.state[-1]) != states.OK]
+    rows.sort(key=lambda row: (row["order"], row["benchmark"], row["params"], row["machine"]))
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row["state"]] = counts.get(row["state"], 0) + 1
+    left: dict[tuple[str, str], int] = {}
+    for item in site.history.left_out:
+        left[item.path, item.reason] = left.get((item.path, item.reason), 0) + 1
+    return {
+        "failures": {
+            "rows": [row for row in rows if row["state"] != "not run"],
+            "not_run": counts.get("not run", 0),
+            "counts": counts,
+            "cells": _cells(site, own),
+            "left_out": [{"path": path, "reason": reason, "count": count} for (path, reason), count in left.items()],
+        }
+    }
+
+
+def _row(item: Series, site: Site) -> dict[str, Any]:
+    commits, state = site.history.commits, int(item.state[-1])
+    other = np.flatnonzero(item.state != state)
+    first = int(other[-1]) + 1 if len(other) else 0
+    measured = np.flatnonzero(item.measured)
+    name = states.STATES[state]
+    return {
+        "order": _ORDER.index(state) if state in _ORDER else len(_ORDER),
+        "state": name,
+        "benchmark": item.benchmark.name,
+        "params": parameters(item),
+        "machine": item.machine.name,
+        "environment": item.environment.label,
+        "href": series_href(item),
+        "reason": item.reasons.get(len(item) - 1, "") or _WORDS.get(name, "asv keeps no reason"),
+        "since": commits[int(item.commits[first])].date,
+        "commit": commit_name(commits[int(item.commits[first])]),
+        "last": commits[int(item.commits[measured[-1]])].date if len(measured) else None,
+    }
+
+
+def _cells(site: Site, own: Own) -> list[dict[str, Any]]:
+    """Return the cells of our own tables without a number: one row where the history has one for each metric."""
+    found = []
+    for machine in site.history.machines:
+        built = own.tables.get(machine.key)
+        for row in built.rows if built else ():
+            if row.status != "ok":
+                found.append(
+                    {
+                        "machine": machine.name,
+                        "model": row.model,
+                        "name": configuration(row),
+                        "status": row.status,
+                        "reason": row.reason or "no reason on record",
+                        "commit": row.commit,
+                    }
+                )
+    order = ("failed", "running", "n/a", "not run")
+    return sorted(found, key=lambda row: (order.index(row["status"]), row["machine"], row["model"], row["name"]))

@@ -1,0 +1,111 @@
+"""The machines, what is known of them, the environments, and the commits that no repository has."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from machmeter.history.model import Machine, Run
+from machmeter.site import words
+from machmeter.site.pages.common import Site, commit_name
+
+_NOTED = {"arch": "architecture", "cpu": "CPU", "num_cpu": "CPUs", "os": "system", "ram": "memory"}
+
+
+def context(site: Site) -> dict[str, Any]:
+    """Return what the page of machines shows."""
+    history = site.history
+    runs: dict[str, list[Run]] = {}
+    for run in history.runs:
+        runs.setdefault(run.machine.key, []).append(run)
+    orphans = [commit for commit in history.commits if commit.orphan]
+    return {
+        "machines": [_machine(machine, runs.get(machine.key, []), site) for machine in history.machines],
+        "orphans": [{"hash": commit.hash, "date": commit.date} for commit in reversed(orphans)],
+        "repository": history.has_repository,
+    }
+
+
+def _machine(machine: Machine, runs: list[Run], site: Site) -> dict[str, Any]:
+    history = site.history
+    newest = max(runs, key=lambda run: (run.started, run.commit), default=None)
+    environments: dict[str, list[Run]] = {}
+    for run in runs:
+        environments.setdefault(run.environment.key, []).append(run)
+    host = next(
+        (run.host for run in sorted(runs, key=lambda run: (run.started, run.commit), reverse=True) if run.host), {}
+    )
+    return {
+        "name": machine.name,
+        "folder": machine.folder if machine.folder != machine.name else "",
+        "slug": machine.slug,
+        "facts": _facts(machine.facts, host),
+        "newest": (newest.started or history.commits[newest.commit].date) if newest else None,
+        "runs": len(runs),
+        "environments": [_environment(group, site) for group in environments.values()],
+        "events": [
+            {
+                "date": history.commits[event.commit].date,
+                "commit": commit_name(history.commits[event.commit]),
+                "environment": event.environment.label,
+                "kind": event.kind,
+                "text": event.text,
+            }
+            for event in reversed(history.events)
+            if event.machine.key == machine.key
+        ],
+        "models": [{"title": link.model, "href": link.href} for link in site.models if link.machine.key == machine.key],
+    }
+
+
+def _environment(runs: list[Run], site: Site) -> dict[str, Any]:
+    environment, commits = runs[0].environment, site.history.commits
+    packages = next((run.packages for run in reversed(runs) if run.packages), {})
+    return {
+        "label": environment.label,
+        "name": environment.name,
+        "python": environment.python,
+        "stack": environment.stack or "",
+        "requirements": ", ".join(
+            f"{name} {version}".strip() for name, version in sorted(environment.requirements.items())
+        ),
+        "runs": len(runs),
+        "first": commits[runs[0].commit].date,
+        "last": commits[runs[-1].commit].date,
+        "packages": ", ".join(f"{name} {version}" for name, version in sorted(packages.items())),
+        "package_count": len(packages),
+    }
+
+
+def _facts(noted: Mapping[str, str], host: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return what is known of a machine: what asv noted, then what the evidence read from the machine itself."""
+    found = []
+    for name, title in _NOTED.items():
+        text = str(noted.get(name, ""))
+        if name == "ram" and text.isdigit():
+            text = words.value(float(text), "bytes")
+        if text:
+            found.append((title, text))
+    for key, value in sorted(host.items()):
+        if key in ("architecture", "system"):
+            continue
+        for name, inner in sorted(value.items()) if isinstance(value, dict) else [("", value)]:
+            text = _text(inner, f"{key} {name}")
+            if text and text not in dict(found).values():
+                found.append((f"{key} {name}".replace("_", " ").strip(), text))
+    return found
+
+
+def _text(value: Any, name: str) -> str:
+    if value is None or value == [] or value == {}:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    if isinstance(value, dict):
+        return json.dumps(value, sort_keys=True)
+    if "bytes" in name and isinstance(value, int | float):
+        return words.value(float(value), "bytes")
+    return str(value)

@@ -1,0 +1,62 @@
+"""Templates into text: one environment for all pages, with everything escaped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from machmeter.errors import SiteUnbuildable
+from machmeter.site import words
+from machmeter.site.pages.common import Page, Site
+
+# Nothing but the site's own files: no inline script or style, no other host, no forms, no frames.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "font-src 'self'; base-uri 'none'; form-action 'none'"
+)
+
+
+def find_folder(given: Path | None = None) -> Path:
+    """Return the folder with `templates` and `static`: the one given, the clone's, or that of the current folder.
+
+    Raises SiteUnbuildable where there is none.
+    """
+    tried = [given] if given else [Path(__file__).parents[3] / "site", Path.cwd() / "site"]
+    for folder in tried:
+        if (folder / "templates" / "base.html").is_file() and (folder / "static").is_dir():
+            return folder
+    raise SiteUnbuildable(
+        f"no templates in {' or '.join(map(str, tried))}: run in a clone of machmeter, "
+        "or name its 'site' folder with --templates"
+    )
+
+
+class Renderer:
+    """Fills templates of one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._environment = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(folder / "templates"),
+            autoescape=True,
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+        )
+        self._environment.filters |= {
+            "value": words.value,
+            "ratio": words.ratio,
+            "percent": words.percent,
+            "day": words.day,
+            "minute": words.minute,
+            "stamp": words.stamp,
+            "speed": words.speed,
+        }
+        self._environment.globals |= {"policy": POLICY}
+
+    def page(self, page: Page, site: Site, **context: Any) -> str:
+        """Return the text of `page`."""
+        template = self._environment.get_template(page.template)
+        return template.render(page=page, site=site, root=page.root, **context)

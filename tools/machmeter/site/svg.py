@@ -1,0 +1,187 @@
+"""Plots drawn at build time: scales, axes and marks as SVG that takes its colours from the page's style sheet.
+
+Nothing here sets a style or a script, so the page's Content-Security-Policy holds for them too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from markupsafe import Markup, escape
+
+COLOURS = 8
+
+
+def colour(index: int) -> int:
+    """Return the number of the colour of the `index`-th line."""
+    return index % COLOURS + 1
+
+
+def dash(index: int) -> str:
+    """Return the class of the dash pattern of the `index`-th line, told apart even without colours."""
+    return f" d{index // COLOURS % 4 + 1}" if index >= COLOURS else ""
+
+
+def ticks(low: float, high: float, wanted: int = 5) -> list[float]:
+    """Return round numbers between `low` and `high`, about `wanted` of them."""
+    span = high - low
+    if not span > 0 or not math.isfinite(span):
+        return [low]
+    raw = span / max(wanted, 1)
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next((m * power for m in (1.0, 2.0, 2.5, 5.0) if m * power >= raw * 0.999), 10.0 * power)
+    first = math.ceil(low / step - 1e-9)
+    return [0.0 if n == 0 else n * step for n in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Return 1, 2 and 5 of every power of ten between `low` and `high`, or powers alone where that is many."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    steps = (1.0, 2.0, 5.0) if last - first <= 3 else (1.0,)
+    return [m * 10.0**p for p in range(first, last + 1) for m in steps if low * 0.999 <= m * 10.0**p <= high * 1.001]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """Maps values between `low` and `high` to pixels between `start` and `end`."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+
+    def __call__(self, value: float) -> float:
+        """Return where `value` lies, in pixels."""
+        low, high = (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
+        at = math.log(value) if self.log else value
+        share = (at - low) / (high - low) if high > low else 0.5
+        return self.start + share * (self.end - self.start)
+
+    def ticks(self, wanted: int = 5) -> list[float]:
+        """Return where its axis has labels."""
+        return log_ticks(self.low, self.high) if self.log else ticks(self.low, self.high, wanted)
+
+
+def drawable(value: float | None, *, log: bool = False) -> bool:
+    """Return whether a value has a place in a plot: a number, and none whose sums and powers would overflow."""
+    return value is not None and abs(value) < 1e300 and (value > 0 or not log)
+
+
+def around(values: Iterable[float], *, log: bool = False, zero: bool = False) -> tuple[float, float]:
+    """Return limits that leave some room around `values`; from zero where asked for."""
+    finite = [value for value in values if drawable(value, log=log)]
+    if not finite:
+        return (1.0, 10.0) if log else (0.0, 1.0)
+    low, high = min(finite), max(finite)
+    if log:
+        return low / 1.12, high * 1.12
+    room = 0.06 * (high - low) or abs(high) * 0.05 or 0.5
+    return (min(0.0, low) if zero else low - room), high + room
+
+
+@dataclass(kw_only=True)
+class Drawing:
+    """An SVG in the making. `label` is what a screen reader says of it."""
+
+    width: int
+    height: int
+    label: str
+    parts: list[Markup] = field(default_factory=list)
+
+    def add(self, markup: str, **values: object) -> None:
+        """Add an element; `values` are escaped."""
+        self.parts.append(Markup(markup).format(**values))
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, kind: str) -> None:
+        """Add a straight line."""
+        self.add(
+            '<path class="{k}" d="M{a} {b}L{c} {d}"/>',
+            k=kind, a=number(x1), b=number(y1), c=number(x2), d=number(y2),
+        )  # fmt: skip
+
+    def text(self, x: float, y: float, text: str, anchor: str = "start", kind: str = "") -> None:
+        """Add words."""
+        self.add(
+            '<text x="{x}" y="{y}"{a}{k}>{t}</text>',
+            x=number(x), y=number(y), t=text,
+            a=Markup("") if anchor == "start" else Markup(' text-anchor="{}"').format(anchor),
+            k=Markup(' class="{}"').format(kind) if kind else "",
+        )  # fmt: skip
+
+    def dot(self, x: float, y: float, kind: str, title: str = "", radius: float = 3.5) -> None:
+        """Add a point; its `title` appears under the pointer."""
+        inner = Markup("<title>{}</title>").format(title) if title else Markup("")
+        self.add(
+            '<circle class="dot {k}" cx="{x}" cy="{y}" r="{r}">{t}</circle>',
+            k=kind, x=number(x), y=number(y), r=number(radius), t=inner,
+        )  # fmt: skip
+
+    def path(self, points: Sequence[tuple[float, float] | None], kind: str) -> None:
+        """Add a line through `points`; None is a gap."""
+        if drawn := trace(points):
+            self.add('<path class="{k}" d="{d}"/>', k=kind, d=drawn)
+
+    def band(self, upper: Sequence[tuple[float, float]], lower: Sequence[tuple[float, float]], kind: str) -> None:
+        """Add the area between two lines."""
+        if len(upper) > 1:
+            self.add('<path class="{k}" d="{d}Z"/>', k=kind, d=trace([*upper, *reversed(lower)]))
+
+    def markup(self) -> Markup:
+        """Return the finished SVG."""
+        kind = "plot" if self.width > 600 else "plot narrow"
+        opening = '<svg class="{}" viewBox="0 0 {} {}" role="img" aria-label="{}" xmlns="http://www.w3.org/2000/svg">'
+        return (
+            Markup(opening).format(kind, self.width, self.height, self.label)
+            + Markup("").join(self.parts)
+            + Markup("</svg>")
+        )
+
+
+def number(value: float) -> str:
+    """Return a coordinate with no more digits than a pixel needs."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def trace(points: Sequence[tuple[float, float] | None]) -> str:
+    """Return the path through `points`, with gaps where one is None.
+
+    Long lines are written in whole pixels and as steps: a page of a thousand points stays small.
+    """
+    exact = len(points) <= 60
+    drawn: list[str] = []
+    at: tuple[float, float] | None = None
+    for point in points:
+        if point is None:
+            at = None
+            continue
+        x, y = point if exact else (round(point[0]), round(point[1]))
+        if at is None:
+            drawn.append(f"M{number(x)} {number(y)}")
+        elif exact:
+            drawn.append(f"L{number(x)} {number(y)}")
+        else:
+            right, down = x - at[0], y - at[1]
+            drawn.append(f"l{right:.0f}{'' if down < 0 else ' '}{down:.0f}")
+        at = (x, y)
+    return "".join(drawn)
+
+
+def axes(drawing: Drawing, x: Scale, y: Scale, *, y_labels: Sequence[tuple[float, str]], title: str = "") -> None:
+    """Draw horizontal grid lines with their labels, and the base line."""
+    for at, words in y_labels:
+        drawing.line(x.start, y(at), x.end, y(at), "grid")
+        drawing.text(x.start - 8, y(at) + 4, words, "end")
+    drawing.line(x.start, y.start, x.end, y.start, "axis")
+    if title:
+        drawing.text(0, 12, title)
+
+
+def swatch(index: int, *, dashed: str = "", dot: bool = False) -> Markup:
+    """Return the sample of a line, or of a dot, for a legend."""
+    mark = '<circle class="f{}{}" cx="20" cy="5" r="5"/>' if dot else '<path class="line c{}{}" d="M0 5H28"/>'
+    return Markup('<svg viewBox="0 0 28 10" aria-hidden="true">' + mark + "</svg>").format(
+        colour(index), escape(dashed)
+    )
