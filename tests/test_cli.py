@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from machmeter import errors
+from machmeter import asvcall, errors
 from test_table import write_evidence, write_results
 
 
@@ -160,3 +160,9 @@ def test_help_names_the_commands() -> None:
     assert done.returncode == 0
     for command in ("bench", "show", "recommend", "peak", "list", "host"):
         assert command in done.stdout
+
+
+@pytest.mark.parametrize("attribute", ["nonsense", "=5", "repeat="])
+def test_an_attribute_that_is_none_is_told(attribute: str, tmp_path: Path) -> None:
+    with pytest.raises(errors.BadSetting, match="write NAME=VALUE"):
+        asvcall.here([], tmp_path, {}, None, [attribute])

@@ -208,7 +208,8 @@ def test_an_artifact_that_is_gone_is_told_in_one_line(project: Path) -> None:
     assert "recommended  onnxruntime fp32 batch 8" in done.stdout
     assert done.stdout.splitlines()[-1] == (
         f"no program can be written for onnxruntime fp32 batch 8: {project}/store has no onnx/{'0' * 20}; "
-        "measure it again with 'machmeter bench --model ResNet50 --backend onnxruntime --batch 8'"
+        "set MACHMETER_STORE to the store it was measured with, or measure it again with 'machmeter bench "
+        "--model ResNet50 --backend onnxruntime --batch 8'"
     )
     done = command(project, *arguments, "--snippet", str(project / "serve.py"))
     assert done.returncode == 8

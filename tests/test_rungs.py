@@ -57,6 +57,8 @@ def test_a_user_combines_rungs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         ("[a]\nwhat = 1\n", "must be a table with `title`, `on` and `adds`"),
         ("['A b']\n", "a name is of small letters, digits and hyphens"),
         ("[a]\non = 'eager'\nadds = { batch = 'many' }\n", "batch is 'many', it must be of type int"),
+        ("[a]\non = 'eager'\nadds = { batch = 0 }\n", "batch is 0, it must be 1 or more"),
+        ("[a]\non = 'eager'\nadds = { seconds = -1 }\n", "seconds is -1, it must be 1 or more"),
         ("[a\n", "cannot read rungs from"),
     ],
 )
@@ -72,8 +74,11 @@ def test_a_file_that_makes_no_sense(text: str, message: str, tmp_path: Path, mon
         ("{ precision = 'int4' }", "eager has no precision 'int4', it has fp32, bf16"),
         ("{ precision = 'default' }", "eager has no precision 'default'"),
         ("{ options = { layout = 'diagonal' } }", "layout is 'diagonal', eager has contiguous, channels_last"),
-        ("{ backend = 'openvino', options = { layout = 'contiguous' } }", "openvino takes the options none"),
-        ("{ instances = 0 }", "instances is 0"),
+        (
+            "{ backend = 'openvino', options = { layout = 'contiguous' } }",
+            "openvino takes no option, and is given the option layout",
+        ),
+        ("{ instances = 0 }", "rung 'a': instances is 0"),
     ],
 )
 def test_a_rung_that_no_backend_has(adds: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, make_project
-from machmeter import asvrun, derived, errors, stacks
+from machmeter import asvcall, asvrun, derived, errors, stacks
 
 
 def pins(name: str) -> dict[str, str]:
@@ -139,3 +139,10 @@ def test_a_stack_is_run_in_an_environment_of_its_own(tmp_path: Path) -> None:
     assert run["uncommitted_changes"] is False
     rows = json.loads(project.machmeter("show", "--json").stdout)["rows"]
     assert {(row["backend"], row["status"]) for row in rows} == {("openvino", "n/a")}
+
+
+def test_arguments_that_asv_does_not_know_are_one_line() -> None:
+    """asv exits with 2 for them, as it does for a benchmark that failed."""
+    with pytest.raises(errors.BadSetting, match="asv run: unrecognized arguments: --bogus"):
+        asvcall.check(["--bogus"])
+    asvcall.check(["-b", "control", "HEAD~3..HEAD"])

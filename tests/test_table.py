@@ -341,3 +341,29 @@ def test_best_first_then_failed_then_not_available() -> None:
         ("failed", None),
         ("n/a", None),
     ]
+
+
+def test_a_disturbed_number_proves_no_gain(tmp_path: Path) -> None:
+    """A busy machine halves eager's speed; nothing becomes twice as fast by that."""
+    cells = {}
+    for key, seconds, share in (
+        ("cpu.eager.ResNet50(fp32, contiguous, 8)", 0.8, 0.5),
+        ("cpu.openvino.ResNet50(fp32, 8)", 0.1, 0.01),
+        ("cpu.openvino.ResNet50(int8, 8)", 0.05, 0.01),
+    ):
+        cells[key] = {
+            "status": "ok",
+            "benchmark": "time_forward",
+            "started_at": 1.0,
+            "samples": 5,
+            "median_seconds": seconds,
+            "sample_seconds": [seconds] * 5,
+            "disturbed_share": share,
+        }
+    write_evidence(tmp_path / "results", cells)
+    rows = {(row.backend, row.precision): row for row in build(tmp_path / "results", "here").rows}
+    assert rows["eager", "fp32"].times_eager is None
+    assert rows["eager", "fp32"].images_per_second == 10.0
+    assert "disturbed: other programs had 50 % of the CPUs" in rows["eager", "fp32"].reason
+    assert rows["openvino", "int8"].times_eager is None
+    assert rows["openvino", "int8"].times_own_fp32 == 2.0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import io
+import re
 import signal
 import subprocess
 import sys
@@ -11,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from machmeter import asvrun
-from machmeter.errors import RunFailed
+from machmeter.errors import BadSetting, RunFailed
 
 LOG = Path(".asv/bench.log")
 RECORDING = ("--record-samples", "--show-stderr")
@@ -24,8 +26,12 @@ def here(
 ) -> None:
     """Run the benchmarks that `patterns` select in this interpreter, with asv's output in the file `output`.
 
-    `attributes` are asv's `-a`. Raises RunFailed where asv itself cannot run.
+    `attributes` are asv's `-a`. Raises BadSetting for one that is none, RunFailed where asv itself cannot run.
     """
+    attributes = list(attributes)
+    for item in attributes:
+        if not re.fullmatch(r"\w+=.+", item):
+            raise BadSetting(f"--attribute is {item!r}: write NAME=VALUE, such as repeat=20")
     arguments = ["--python=same", "--set-commit-hash", "HEAD", *RECORDING]
     arguments += [part for item in attributes for part in ("-a", item)]
     position = output.tell()
@@ -57,6 +63,21 @@ def run(arguments: list[str], project: Path, environment: Mapping[str, str], out
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(10 * INTERRUPTED_SECONDS)
             raise
+
+
+def check(arguments: list[str]) -> None:
+    """Raise BadSetting where `asv run` does not know `arguments`: it exits with 2 as for a failed benchmark."""
+    from asv.commands import make_argparser
+
+    parser, _ = make_argparser()
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            parser.parse_args(["run", *arguments])
+    except SystemExit as ending:
+        if ending.code:
+            raise BadSetting(f"asv run: {said.getvalue().strip().splitlines()[-1].split('error: ')[-1]}") from None
+        raise
 
 
 def know_machine(project: Path) -> None:

@@ -15,7 +15,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from machmeter import asvcall, asvrun, backends, cells, derived, listening, models, offline, peak, preparation
+from machmeter import (
+    asvcall,
+    asvrun,
+    backends,
+    cells,
+    derived,
+    disturbance,
+    evidence,
+    listening,
+    models,
+    offline,
+    peak,
+    preparation,
+)
 from machmeter.artifacts import Store
 from machmeter.backends.base import Backend
 from machmeter.cells import Cell
@@ -36,7 +49,7 @@ class Part:
     """What one call of asv measures."""
 
     title: str
-    patterns: tuple[str, ...]
+    patterns: tuple[str, ...]  # asv's, one for each of the cells
     cells: Sequence[Measured]
 
 
@@ -168,6 +181,19 @@ def run(parts: list[Part], project: Path, say: Say, attributes: Iterable[str] = 
             patterns = [argument for pattern in part.patterns for argument in ("-b", pattern)]
             asvcall.here(patterns, project, environment, output, attributes)
             listener.tell_silent(part.cells, listening.endings(project, told[listening.RUN]))
+            if again := _disturbed(part, project, told[listening.RUN]):
+                say(f"other programs had the CPUs during {len(again)} of them: measuring these once more")
+                patterns = [argument for pattern in again for argument in ("-b", pattern)]
+                anew = {**environment, listening.RUN: listening.new_run()}
+                asvcall.here(patterns, project, anew, output, attributes)
+
+
+def _disturbed(part: Part, project: Path, run_name: str) -> list[str]:
+    """Return the patterns of those cells of `part` during which other programs had the CPUs."""
+    contents = evidence.read_folder(asvrun.results_folder(project), asvrun.machine_name())
+    runs = [content["runs"][run_name] for content in contents if run_name in content["runs"]]
+    found = disturbance.disturbed_cells(runs)
+    return [pattern for pattern, cell in zip(part.patterns, part.cells, strict=True) if cell.key() in found]
 
 
 def run_peak(project: Path, say: Say) -> None:

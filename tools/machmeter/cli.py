@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated, TextIO
@@ -379,8 +380,16 @@ def host_command() -> None:
     print(json.dumps(host.facts(), indent=2))
 
 
+def _terminated(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
 def main() -> None:
-    """Run the command line; a problem the user can solve is one line and an exit code."""
+    """Run the command line; a problem the user can solve is one line and an exit code.
+
+    Being told to end (by `timeout`, a service manager or CI) is an interruption like Ctrl-C: what measures ends too.
+    """
+    signal.signal(signal.SIGTERM, _terminated)
     try:
         app()
     except MachmeterError as error:

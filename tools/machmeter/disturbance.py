@@ -7,7 +7,7 @@ busy, and that a hypervisor took from it; what this process did not use of it, o
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from machmeter import host
@@ -35,6 +35,21 @@ class Watch:
             return None
         own = time.process_time() - self._own + children
         return max(0.0, now - self._busy - own) / (wall * len(self._cpus))
+
+
+def known_quiet(record: Mapping[str, Any]) -> bool:
+    """Return whether it is on record that nobody disturbed a measurement: what nobody looked at is not."""
+    return record.get(SHARE) is not None and note(record) is None
+
+
+def disturbed_cells(runs: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Return the names of the cells (and rungs) in the evidence of `runs` during which others had the CPUs."""
+    return {
+        name
+        for run in runs
+        for name, processes in run.get("cells", {}).items()
+        if any(note(record) for record in processes.values())
+    }
 
 
 def note(record: Mapping[str, Any]) -> str | None:

@@ -47,7 +47,11 @@ def part(model: Model, chosen: Mapping[str, Rung]) -> bench.Part:
         _Step(name=tuning.key(model.name, name), batch=rungs.settings(rung, known)["batch"])
         for name, rung in chosen.items()
     )
-    return bench.Part(title=f"the ladder of {model.name}", patterns=(pattern(model, chosen),), cells=steps)
+    return bench.Part(
+        title=f"the ladder of {model.name}",
+        patterns=tuple(pattern(model, {name: rung}) for name, rung in chosen.items()),
+        cells=steps,
+    )
 
 
 def pattern(model: Model, chosen: Mapping[str, Rung]) -> str:

@@ -32,6 +32,11 @@ class Measured(Protocol):
         ...
 
 
+def new_run() -> str:
+    """Return a name for a run that no other has."""
+    return uuid.uuid4().hex[:16]
+
+
 @contextlib.contextmanager
 def hear(say: Say, total: int) -> Iterator[tuple[Listener, dict[str, str]]]:
     """Say what measuring processes finish, of `total` cells.
@@ -44,7 +49,7 @@ def hear(say: Say, total: int) -> Iterator[tuple[Listener, dict[str, str]]]:
         listener = Listener(pipe, say, total)
         listener.start()
         try:
-            yield listener, {progress.PIPE: str(pipe), RUN: uuid.uuid4().hex[:16]}
+            yield listener, {progress.PIPE: str(pipe), RUN: new_run()}
         finally:
             listener.stop()
 

@@ -76,6 +76,8 @@ def _read(path: Path) -> dict[str, Rung]:
         for key, kind in _CELL_KEYS.items():
             if key in adds and (not isinstance(adds[key], kind) or isinstance(adds[key], bool)):
                 raise BadSetting(f"{where}: {key} is {adds[key]!r}, it must be of type {kind.__name__}")
+            if key in adds and kind is int and adds[key] < 1:
+                raise BadSetting(f"{where}: {key} is {adds[key]!r}, it must be 1 or more")
         rungs[name] = Rung(name=name, title=str(described.get("title", name)), on=described.get("on"), adds=adds)
     return rungs
 
@@ -119,14 +121,17 @@ def configuration(rung: Rung, rungs: Mapping[str, Rung], model: str) -> Configur
         )
     if set(options) != set(backend.options):
         raise BadSetting(
-            f"rung {rung.name!r}: {backend.name} takes the options {', '.join(backend.options) or 'none'}, "
-            f"and gets {', '.join(options) or 'none'}"
+            f"rung {rung.name!r}: {backend.name} takes {_listed(backend.options)}, and is given {_listed(options)}"
         )
     for name, value in options.items():
         if value not in backend.options[name]:
             raise BadSetting(
                 f"rung {rung.name!r}: {name} is {value!r}, {backend.name} has {', '.join(backend.options[name])}"
             )
+    try:
+        launch = Launch(**{name: found[name] for name in _LAUNCH_KEYS & set(found)})
+    except BadSetting as error:
+        raise BadSetting(f"rung {rung.name!r}: {error}") from error
     return Configuration(
         backend=backend,
         cell=Cell(
@@ -137,6 +142,10 @@ def configuration(rung: Rung, rungs: Mapping[str, Rung], model: str) -> Configur
             batch=found["batch"],
             options={name: options[name] for name in backend.options},
         ),
-        launch=Launch(**{name: found[name] for name in _LAUNCH_KEYS & set(found)}),
+        launch=launch,
         seconds=found.get("seconds", SECONDS),
     )
+
+
+def _listed(options: Mapping[str, Any]) -> str:
+    return f"the option {', '.join(options)}" if options else "no option"

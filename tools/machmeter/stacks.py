@@ -57,6 +57,7 @@ def run(project: Path, stack: str, arguments: list[str]) -> bool:
         if argument.split("=")[0] in _REFUSED:
             raise BadSetting(f"{argument.split('=')[0]} is set by --stack: leave it out, or use plain 'asv run'")
     _check_committed(project, stack)
+    asvcall.check(arguments)
     asvcall.know_machine(project)
     code = asvcall.run([*_settings(project, stack), *arguments], project, os.environ)
     if code not in asvcall.SUCCESS:

@@ -178,11 +178,8 @@ class _Version:
         runs = (evidence.read(path) or {"runs": {}})["runs"].values()
         nothing: dict[str, Any] = {"cells": {}}
         newest = max(runs, key=lambda run: str(run.get("started", "")), default=nothing)
-        return [
-            cell
-            for cell in measured
-            if any(disturbance.note(record) for record in newest["cells"].get(cell.key(), {}).values())
-        ]
+        found = disturbance.disturbed_cells([newest])
+        return [cell for cell in measured if cell.key() in found]
 
     def measure(self, remaining: list[Cell], output: Any, say: Say) -> None:
         """Call asv for the cells that remain, and put on record those it could not start."""

@@ -24,8 +24,9 @@ def snippet(candidate: Candidate, store: Store) -> str:
         problem = f"{backend.name} has other options now"
     if artifact is None or problem:
         raise NoResults(
-            f"no program can be written for {candidate.name}: {problem}; measure it again with 'machmeter bench "
-            f"--model {candidate.model} --backend {candidate.backend} --batch {candidate.batch}'"
+            f"no program can be written for {candidate.name}: {problem}; set MACHMETER_STORE to the store it "
+            f"was measured with, or measure it again with 'machmeter bench --model {candidate.model} "
+            f"--backend {candidate.backend} --batch {candidate.batch}'"
         )
     program = backend.snippet(
         model,

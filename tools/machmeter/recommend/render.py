@@ -46,9 +46,9 @@ def _left_out(item: Excluded, considered: int) -> str:
     if item.fastest is None:
         return text
     speed = item.fastest.images_per_second
-    fastest = (
-        f"{item.fastest.name}, {speed:.{throughput_digits(speed)}f} images/s, {item.limit.described(item.fastest)}"
-    )
+    fastest = f"{item.fastest.name}, {speed:.{throughput_digits(speed)}f} images/s"
+    if item.limit.kind != "throughput":
+        fastest += f", {item.limit.described(item.fastest)}"
     return f"{text}; the fastest of them: {fastest}"
 
 

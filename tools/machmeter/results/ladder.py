@@ -14,7 +14,7 @@ from typing import Any
 from machmeter import asvrun, disturbance, evidence, launch, metrics, tuning
 from machmeter.launch import Launch
 from machmeter.results.table import Status, throughput_digits
-from machmeter.rungs import Rung
+from machmeter.rungs import Rung, settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,9 +87,18 @@ class _Found:
     environment: str
 
     @property
-    def claim(self) -> tuple[bool, float]:
-        """Return what decides between records: what could not run elsewhere hides nothing that was measured."""
-        return self.record["status"] in ("ok", "failed"), self.record.get("started_at", 0.0)
+    def claim(self) -> tuple[bool, bool, float]:
+        """Return what decides between records.
+
+        What could not run elsewhere hides nothing that was measured, and what was disturbed nothing that was not.
+        """
+        decided = self.record["status"] in ("ok", "failed")
+        return decided, disturbance.known_quiet(self.record), self.record.get("started_at", 0.0)
+
+    def is_of(self, rung: Rung, rungs: Mapping[str, Rung]) -> bool:
+        """Return whether the record is of the rung as it is defined now, and not of another of the same name."""
+        recorded = self.record.get("settings")
+        return recorded is None or recorded == settings(rung, rungs)
 
 
 def build(
@@ -99,12 +108,14 @@ def build(
 
     The evidence is looked for beside `results` where `evidence_folder` does not say otherwise.
     """
-    found, notes = _newest((evidence_folder or asvrun.evidence_folder(results)) / machine, model)
+    folder = (evidence_folder or asvrun.evidence_folder(results)) / machine
     listed = list(rungs)
+    found, notes = _newest(folder, model, {rung.name: rung for rung in listed})
     speeds = {
         name: speed for name, item in found.items() if (speed := item.record.get("images_per_second")) and _ok(item)
     }
-    rows = tuple(_row(rung, found.get(rung.name), speeds, listed[0].name) for rung in listed)
+    comparable = {name: speed for name, speed in speeds.items() if not disturbance.note(found[name].record)}
+    rows = tuple(_row(rung, found.get(rung.name), speeds, comparable, listed[0].name) for rung in listed)
     newest = max((item.run for item in found.values()), key=lambda run: str(run.get("started", "")), default={})
     if len({item.run["host"]["cpu"]["model"] for item in found.values() if _ok(item)}) > 1:
         notes.append("the rungs were measured on different CPU models: their ratios mean nothing")
@@ -117,7 +128,7 @@ def _ok(item: _Found) -> bool:
     return bool(item.record["status"] == "ok")
 
 
-def _newest(folder: Path, model: str) -> tuple[dict[str, _Found], list[str]]:
+def _newest(folder: Path, model: str, rungs: Mapping[str, Rung]) -> tuple[dict[str, _Found], list[str]]:
     """Return the record that decides for each rung of `model`, by the rung's name, and what was left out."""
     found: dict[str, _Found] = {}
     notes: list[str] = []
@@ -134,24 +145,29 @@ def _newest(folder: Path, model: str) -> tuple[dict[str, _Found], list[str]]:
                 name = key.removeprefix(prefix).removesuffix(")")
                 for record in processes.values():
                     item = _Found(record=record, run=run, commit=content["commit"], environment=content["environment"])
-                    if record["status"] != "interrupted" and (name not in found or item.claim > found[name].claim):
+                    if record["status"] == "interrupted" or name not in rungs or not item.is_of(rungs[name], rungs):
+                        continue
+                    if name not in found or item.claim > found[name].claim:
                         found[name] = item
     return found, notes
 
 
-def _row(rung: Rung, item: _Found | None, speeds: Mapping[str, float], first: str) -> LadderRow:
+def _row(
+    rung: Rung, item: _Found | None, speeds: Mapping[str, float], comparable: Mapping[str, float], first: str
+) -> LadderRow:
+    """Return the row of a rung. A gain is over a rung that is `comparable`: measured, and not disturbed."""
     if item is None:
         return LadderRow(rung=rung.name, title=rung.title, on=rung.on, status="not run", reason="not measured yet")
     record = item.record
-    settings = record.get("settings", {})
+    recorded = record.get("settings", {})
     named = {
         "rung": rung.name,
         "title": rung.title,
         "on": rung.on,
         "status": record["status"],
         "reason": record.get("reason", "") or disturbance.note(record) or "",
-        "batch": settings.get("batch"),
-        "backend": settings.get("backend", ""),
+        "batch": recorded.get("batch"),
+        "backend": recorded.get("backend", ""),
         "commit": item.commit[:8],
         "environment": item.environment,
     }
@@ -164,26 +180,26 @@ def _row(rung: Rung, item: _Found | None, speeds: Mapping[str, float], first: st
     huge = [worker["proof"]["huge_page_bytes"] for worker in instances]
     return LadderRow(
         **named,
-        precision=instances[0].get("precision", settings.get("precision", "")),
-        requested=settings.get("precision", ""),
-        options=tuple(settings.get("options", {}).values()),
+        precision=instances[0].get("precision", recorded.get("precision", "")),
+        requested=recorded.get("precision", ""),
+        options=tuple(recorded.get("options", {}).values()),
         threads=instances[0].get("threads"),
         artifact="/".join(instances[0]["artifact"][part] for part in ("kind", "key")),
         command=launch.shell(
-            Launch(**{name: value for name, value in settings.items() if name in _LAUNCH_NAMES}),
+            Launch(**{name: value for name, value in recorded.items() if name in _LAUNCH_NAMES}),
             [worker["proof"]["cpus"] for worker in instances],
             instances[0]["proof"]["variables"],
         ),
         images_per_second=round(speed, throughput_digits(speed)),
-        times_below=_ratio(speed, speeds.get(rung.on or "")),
-        times_first=_ratio(speed, speeds.get(first)),
+        times_below=_ratio(comparable.get(rung.name), comparable.get(rung.on or "")),
+        times_first=_ratio(comparable.get(rung.name), comparable.get(first)),
         p50_ms=round(1e3 * record["median_seconds"], 2),
         p95_ms=None if tail is None else round(1e3 * tail, 2),
         top1_agreement=_rounded(facts.get("track_top1_agreement"), 3),
         sqnr_db=_rounded(facts.get("track_sqnr"), 1),
         peak_memory_mb=_megabytes(record.get("instances_peak_resident_bytes")),
         instances=len(instances),
-        launch={name: value for name, value in settings.items() if name in _LAUNCH_NAMES},
+        launch={name: value for name, value in recorded.items() if name in _LAUNCH_NAMES},
         huge_pages_mb=_megabytes(sum(huge)) if None not in huge else None,
         memory_bound=all(worker["proof"]["memory_binding"]["bound"] for worker in instances),
         torch=item.run.get("versions", {}).get("torch"),
@@ -193,8 +209,8 @@ def _row(rung: Rung, item: _Found | None, speeds: Mapping[str, float], first: st
 _LAUNCH_NAMES = ("allocator", "huge_pages", "launcher", "instances")
 
 
-def _ratio(speed: float, base: float | None) -> float | None:
-    return round(speed / base, 2) if base else None
+def _ratio(speed: float | None, base: float | None) -> float | None:
+    return round(speed / base, 2) if speed and base else None
 
 
 def _rounded(number: float | None, digits: int) -> float | None:

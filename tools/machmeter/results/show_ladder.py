@@ -20,7 +20,7 @@ _COLUMNS: tuple[tuple[str, Callable[[LadderRow], str], bool], ...] = (
     ("runs", lambda row: f"{row.backend} {row.precision}", False),
     ("batch", lambda row: str(row.batch), True),
     ("images/s", lambda row: number(row.images_per_second, throughput_digits(row.images_per_second or 0)), True),
-    ("× below", lambda row: number(row.times_below, 2) + (" slower" if row.slower else ""), True),
+    ("× on", lambda row: number(row.times_below, 2) + (" slower" if row.slower else ""), True),
     ("× first", lambda row: number(row.times_first, 2), True),
     ("p50 ms", lambda row: number(row.p50_ms, 2), True),
     ("top-1", lambda row: number(row.top1_agreement, 3), True),
@@ -34,7 +34,7 @@ def print_ladder(table: LadderTable, console: Console) -> None:
     for line in machine_lines(table.machine, table.host):
         console.print(line, highlight=False, soft_wrap=True)
     console.print(
-        "× below: images/s over the rung named under 'on'. × first: over the first rung, at its own batch.",
+        "× on: images/s over the rung named under 'on'. × first: over the first rung, at its own batch.",
         highlight=False,
         soft_wrap=True,
     )

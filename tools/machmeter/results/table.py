@@ -256,11 +256,14 @@ def _outcome(item: _Found) -> tuple[Status, str, float | None, tuple[float, ...]
 
 
 def _speeds(items: Iterable[_Found]) -> dict[tuple[str, ...], float]:
-    """Return the images/s of every measured cell, by what tells it from others."""
+    """Return the images/s of every cell that can be compared, by what tells it from others.
+
+    A number that other programs disturbed proves no gain, neither of it nor over it.
+    """
     speeds = {}
     for item in items:
         seconds = _outcome(item)[2]
-        if seconds:
+        if seconds and not disturbance.note(item.record):
             speeds[_coordinates(item.cell)] = metrics.images_per_second(seconds, item.cell.batch)
     return speeds
 
@@ -277,10 +280,11 @@ def _row(item: _Found, speeds: Mapping[tuple[str, ...], float], highest: Mapping
     """
     cell = item.cell
     status, reason, seconds, samples = _outcome(item)
-    speed = speeds.get(_coordinates(cell))
+    speed = metrics.images_per_second(seconds, cell.batch) if seconds else None
+    comparable = speeds.get(_coordinates(cell))
     eager = speeds.get(_coordinates(cell, **BASELINE))
     own = speeds.get(_coordinates(cell, precision="fp32")) if cell.precision != "fp32" else None
-    times_own = speed / own if speed and own else None
+    times_own = comparable / own if comparable and own else None
     bound = highest.get(peaks.kind(cell.precision)) if cell.device == "cpu" else None
     share = peaks.share(item.record.get("operations_per_image"), speed, bound)
     return Row(
@@ -294,7 +298,7 @@ def _row(item: _Found, speeds: Mapping[tuple[str, ...], float], highest: Mapping
         p50_ms=_rounded(_milliseconds(seconds), 2),
         p95_ms=_rounded(_milliseconds(metrics.percentile(samples, 0.95)) if samples else None, 2),
         images_per_second=_rounded(speed, throughput_digits(speed)) if speed else None,
-        times_eager=_rounded(speed / eager if speed and eager else None, 2),
+        times_eager=_rounded(comparable / eager if comparable and eager else None, 2),
         times_own_fp32=_rounded(times_own, 2),
         no_gain=times_own is not None and times_own < 1.0,
         percent_of_peak=_rounded(None if share is None else 100.0 * share, 1),
