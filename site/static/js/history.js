@@ -177,7 +177,7 @@ async function start() {
         y: { distr: view.y === "log" ? 3 : 1, range: view.y === "log" ? undefined : (_, low, high) => yRange(low, high) },
       },
       axes: [
-        { ...axis, space: 84, values: time ? undefined : (_, splits) => splits.map((at) => commitTick(at)) },
+        { ...axis, space: 84, values: time ? undefined : (_, splits) => splits.map((at) => commitTick(at, splits.at(-1) - splits[0])) },
         { ...axis, size: 62, label: name, labelSize: 18, labelFont: "12px system-ui, sans-serif", values: (_, splits) => splits.map((at) => (at === null ? "" : tick(at / by))) },
       ],
       series,
@@ -204,9 +204,11 @@ async function start() {
 
   const tick = (number) => (Number.isInteger(number) ? String(number) : String(Number(number.toPrecision(6))));
 
-  function commitTick(at) {
+  // A few commits are named, many are dated: those of one day would all read the same.
+  function commitTick(at, span) {
     const place = Math.round(at);
-    return Math.abs(at - place) < 1e-6 && commits.date[place] !== undefined ? day(commits.date[place]) : "";
+    if (Math.abs(at - place) > 1e-6 || commits.date[place] === undefined) return "";
+    return span < 14 ? commitName(place) : day(commits.date[place]);
   }
 
   const xOf = (place) => (view.x === "time" ? commits.date[place] / 1000 : place);
