@@ -364,7 +364,7 @@ async function start() {
       ...shown.map((item) => element("th", { scope: "col", class: "num" }, label(item))));
     const body = places.slice(0, listed).map((place) => element("tr", {},
       element("th", { scope: "row", class: "mono" }, commitName(place)),
-      element("td", {}, day(commits.date[place])),
+      element("td", { class: "when" }, day(commits.date[place])),
       ...shown.map((item, number) => {
         const point = points[number].get(place);
         if (point === undefined) return element("td", { class: "num" }, NONE);
