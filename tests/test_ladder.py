@@ -117,6 +117,12 @@ def test_progress_and_table(output: str) -> None:
     assert "n/a     too-many: " in output
 
 
+def test_only_the_rungs_that_were_named_are_shown(project: Project, rows: dict[str, dict[str, Any]]) -> None:
+    shown = project.machmeter("ladder", "ResNet50", "--rungs", "mine.toml", "--rung", "two", "--show", "--json")
+    (row,) = json.loads(shown.stdout)["rows"]
+    assert row == rows["two"]  # with its gain over a rung that is not shown
+
+
 def test_asv_has_the_samples(project: Project, rows: dict[str, dict[str, Any]]) -> None:
     """The ladder is a benchmark as any other: asv's files hold its slices, and asv can publish them."""
     (path,) = project.results.glob("*/*existing*.json")

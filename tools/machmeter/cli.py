@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
@@ -264,7 +265,9 @@ def ladder_command(
         Path | None, typer.Option("--rungs", help="A file with rungs of your own (the form of rungs.toml).")
     ] = None,
     show_only: Annotated[bool, typer.Option("--show", help="Show what was measured; run nothing.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the ladder as JSON, with the same digits.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the ladder as JSON, with the same digits; with --show only that.")
+    ] = False,
     project: PROJECT = Path(),
 ) -> None:
     """Run the tuning ladder of a model, each rung in processes of its own, and show what every step brought."""
@@ -276,7 +279,7 @@ def ladder_command(
         bench.check_folders(project)
         bench.fetch_weights([chosen_model])
         ladder.run(chosen_model, chosen, project, lambda line: print(line, flush=True, file=_progress(as_json)))
-    _show_ladder(chosen_model.name, as_json, project)
+    _show_ladder(chosen_model.name, list(chosen) if rung else [], as_json, project)
 
 
 def _progress(as_json: bool) -> TextIO:
@@ -284,9 +287,12 @@ def _progress(as_json: bool) -> TextIO:
     return sys.stderr if as_json else sys.stdout
 
 
-def _show_ladder(model: str, as_json: bool, project: Path) -> None:
+def _show_ladder(model: str, names: list[str], as_json: bool, project: Path) -> None:
+    """Show the rungs `names`, all where none is named; gains are over rungs that may not be among them."""
     machine = asvrun.machine_name()
     built = ladder_results.build(asvrun.results_folder(project), machine, model, rungs.load().values())
+    if names:
+        built = dataclasses.replace(built, rows=tuple(row for row in built.rows if row.rung in names))
     if all(row.status == "not run" for row in built.rows):
         raise NoResults(f"no rung of {model} was measured on {machine} yet: run 'machmeter ladder {model}'")
     if as_json:
