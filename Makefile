@@ -60,7 +60,7 @@ lint: $(VENV)/.dev  ## ruff and mypy
 bench-harness: setup  ## Measure what our harness itself costs, against each runtime's own tools
 	$(BIN)/python tools/bench_harness.py
 
-bench-site: setup  ## Measure reading, change detection and export of a large generated store (BENCH=--publish: asv's own pages too)
+bench-site: setup node_modules/.ready  ## Measure building the site of a large generated store (BENCH=--publish: asv's own pages too)
 	$(BIN)/python tools/bench_site.py $(BENCH)
 
 bench-changes: $(VENV)/.dev  ## Try detectors of steps, asv's among them, on simulated histories (a minute on 2 idle cores)

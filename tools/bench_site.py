@@ -1,4 +1,4 @@
-"""Measure reading, change detection and export of a large store: seconds, CPU seconds, peak memory, size.
+"""Measure building the site of a large store, step by step: seconds, CPU seconds, peak memory, size.
 
     python tools/bench_site.py [--store DIR] [--publish] [--files 1433] [--benchmarks 284]
 
@@ -39,32 +39,31 @@ def peak_megabytes() -> float:
 
 
 def build(results: Path, site: Path, cache: Path) -> dict[str, Any]:
-    """Read, detect and export in this process; return what each step took."""
-    from machmeter.history import changed, export
-    from machmeter.history.read import read
+    """Build the site in this process; return what each step took."""
+    from machmeter.site import build as site_build
 
     found: dict[str, Any] = {}
-    last = [time.monotonic(), cpu_seconds()]
+    step, last = "starting", [time.monotonic(), cpu_seconds()]
 
-    def done(step: str) -> None:
+    def said(now_at: str, done: int, of: int) -> None:
+        nonlocal step
+        if now_at == step:
+            return
         now = [time.monotonic(), cpu_seconds()]
         found[f"{step} s"], found[f"{step} CPU s"] = (round(new - old, 2) for new, old in zip(now, last, strict=True))
-        last[:] = now
+        step, last[:] = now_at, now
 
-    history = read(results, cache=cache, jobs=PROCESSES)
-    done("read")
-    changes = changed.find(history, cache=cache, processes=PROCESSES)
-    done("changes")
-    size = export.write(history, changes, site, processes=PROCESSES)
-    done("export")
+    request = site_build.Request(results=results, output=site, cache=cache, jobs=PROCESSES)
+    summary = site_build.run(request, said)
+    said("done", 1, 1)
     return {
         **found,
         "peak MB": round(peak_megabytes()),
-        "points": sum(map(len, history.series)),
-        "series": len(history.series),
-        "changes": sum(map(len, changes.values())),
-        "site MB": round(size / 1e6, 1),
-        "site files": sum(path.is_file() for path in site.rglob("*")),
+        "points": sum(map(len, summary.history.series)),
+        "series": len(summary.history.series),
+        "changes": summary.changes,
+        "site MB": round(summary.bytes / 1e6, 1),
+        "site files": summary.files,
     }
 
 
