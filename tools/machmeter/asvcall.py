@@ -18,7 +18,7 @@ from machmeter.errors import BadSetting, RunFailed
 LOG = Path(".asv/bench.log")
 RECORDING = ("--record-samples", "--show-stderr")
 SUCCESS = (0, 2)  # asv's exit codes; 2: some benchmarks failed, and the evidence says why
-INTERRUPTED_SECONDS = 2.0  # for asv to end by itself when it is interrupted
+INTERRUPTED_SECONDS = 20.0  # for asv to stop what it measures and to end
 
 
 def here(
@@ -46,22 +46,32 @@ def here(
 def run(arguments: list[str], project: Path, environment: Mapping[str, str], output: IO[str] | None = None) -> int:
     """Run `asv run` in `project` and return its exit code; without `output` it writes to the terminal.
 
-    An interruption is passed on, and asv is waited for: it stops the process that measures.
+    An interruption is passed on, and asv is waited for: it stops the process that measures. It has a session of
+    its own, so that a terminal interrupts only us, and it heeds interruptions even where we, in the background of
+    a shell, do not.
     """
     command = [sys.executable, "-m", "asv", "run", *arguments]
-    with subprocess.Popen(
-        command, cwd=project, env=environment, stdout=output, stderr=subprocess.STDOUT if output else None
-    ) as process:
+    ours = signal.signal(signal.SIGINT, signal.default_int_handler)  # what a new process finds ignored stays ignored
+    try:
+        process = subprocess.Popen(
+            command,
+            cwd=project,
+            env=environment,
+            stdout=output,
+            stderr=subprocess.STDOUT if output else None,
+            start_new_session=True,
+        )
+    finally:
+        signal.signal(signal.SIGINT, ours)
+    with process:
         try:
             return process.wait()
         except KeyboardInterrupt:
-            # A terminal interrupts asv too; anybody else interrupts only us.
-            with contextlib.suppress(subprocess.TimeoutExpired):
+            process.send_signal(signal.SIGINT)
+            try:
                 process.wait(INTERRUPTED_SECONDS)
-            if process.poll() is None:
-                process.send_signal(signal.SIGINT)
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(10 * INTERRUPTED_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
             raise
 
 
