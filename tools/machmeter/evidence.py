@@ -77,8 +77,14 @@ def read(path: Path) -> Json | None:
 
 def read_folder(results: Path, machine: str) -> list[Json]:
     """Return the readable evidence of `machine`, beside asv's folder `results`."""
-    files = sorted((asvrun.evidence_folder(results) / machine).glob("*.json"))
-    return [content for content in map(read, files) if content is not None]
+    return read_all(asvrun.evidence_folder(results) / machine)[0]
+
+
+def read_all(folder: Path) -> tuple[list[Json], list[str]]:
+    """Return the evidence in one machine's `folder`, and a note about each file that had to be left out."""
+    found = [(path, read(path)) for path in sorted(folder.glob("*.json"))]
+    notes = [f"left out: {path} is unreadable" for path, content in found if content is None]
+    return [content for _, content in found if content is not None], notes
 
 
 def settle_file(path: Path) -> Json | None:

@@ -37,8 +37,6 @@ _ALLOCATORS: Mapping[str, tuple[tuple[str, ...], str, Mapping[str, str]]] = {
         {"MALLOC_CONF": "oversize_threshold:1,background_thread:true,metadata_thp:auto,dirty_decay_ms:-1"},
     ),
 }
-_PLAIN: tuple[tuple[str, ...], str, Mapping[str, str]] = ((), "", {})
-
 # Read by torch's own CPU allocator. NumPy asks for huge pages by itself: without its own there is proof of torch's.
 _HUGE_PAGES = {"THP_MEM_ALLOC_ENABLE": "1", "NUMPY_MADVISE_HUGEPAGE": "0"}
 
@@ -149,8 +147,11 @@ def shell(launch: Launch, cpus: Sequence[Sequence[int]], variables: Mapping[str,
     `cpus` are those of each instance, `variables` the environment that they told of.
     """
     program = "python program.py"
-    names = [*(("LD_PRELOAD",) if launch.allocator != "system" else ()), *_ALLOCATORS.get(launch.allocator, _PLAIN)[2]]
-    names += _HUGE_PAGES if launch.huge_pages else ()
+    names: list[str] = []
+    if launch.allocator != "system":
+        names += ["LD_PRELOAD", *_ALLOCATORS[launch.allocator][2]]
+    if launch.huge_pages:
+        names += _HUGE_PAGES
     prefix = "".join(f"{name}={shlex.quote(variables[name])} " for name in names if name in variables)
     if launch.launcher == "run_cpu":
         listed = ",".join(str(cpu) for share in cpus for cpu in share)

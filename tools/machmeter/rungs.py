@@ -25,7 +25,7 @@ BUILT_IN = Path(__file__).with_name("rungs.toml")
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 _CELL_KEYS = {"backend": str, "precision": str, "batch": int, "options": dict, "seconds": int}
-_LAUNCH_KEYS = {item.name for item in fields(Launch)}
+LAUNCH_KEYS = {item.name for item in fields(Launch)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +70,8 @@ def _read(path: Path) -> dict[str, Rung]:
         adds = described.get("adds", {})
         if not isinstance(adds, dict):
             raise BadSetting(f"{where}: `adds` must be a table")
-        if unknown := set(adds) - set(_CELL_KEYS) - _LAUNCH_KEYS:
-            known = ", ".join(sorted({*_CELL_KEYS, *_LAUNCH_KEYS}))
+        if unknown := set(adds) - set(_CELL_KEYS) - LAUNCH_KEYS:
+            known = ", ".join(sorted({*_CELL_KEYS, *LAUNCH_KEYS}))
             raise BadSetting(f"{where} adds {', '.join(sorted(unknown))}: it can add {known}")
         for key, kind in _CELL_KEYS.items():
             if key in adds and (not isinstance(adds[key], kind) or isinstance(adds[key], bool)):
@@ -129,7 +129,7 @@ def configuration(rung: Rung, rungs: Mapping[str, Rung], model: str) -> Configur
                 f"rung {rung.name!r}: {name} is {value!r}, {backend.name} has {', '.join(backend.options[name])}"
             )
     try:
-        launch = Launch(**{name: found[name] for name in _LAUNCH_KEYS & set(found)})
+        launch = Launch(**{name: found[name] for name in LAUNCH_KEYS & set(found)})
     except BadSetting as error:
         raise BadSetting(f"rung {rung.name!r}: {error}") from error
     return Configuration(

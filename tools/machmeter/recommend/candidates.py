@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from machmeter.errors import NoResults, NothingSelected
 from machmeter.results.ladder import LadderRow, LadderTable
@@ -58,38 +59,35 @@ def measured(table: Table, ladder: LadderTable) -> list[Candidate]:
 
 
 def _from_rung(model: str, row: LadderRow) -> Candidate | None:
-    if row.status != "ok" or row.images_per_second is None or row.p50_ms is None:
-        return None
-    return Candidate(
+    return _candidate(
+        row,
         name=f"rung {row.rung} ({row.backend} {row.precision}) batch {row.batch}",
         model=model,
-        backend=row.backend,
         precision=row.requested,
         options=row.options,
         batch=row.batch or 1,
-        images_per_second=row.images_per_second,
-        p50_ms=row.p50_ms,
-        p95_ms=row.p95_ms,
-        top1_agreement=row.top1_agreement,
-        sqnr_db=row.sqnr_db,
-        peak_memory_mb=row.peak_memory_mb,
-        commit=row.commit,
-        threads=row.threads,
-        artifact=row.artifact,
         launch=row.command,
     )
 
 
 def _from_row(row: Row) -> Candidate | None:
-    if row.status != "ok" or row.images_per_second is None or row.p50_ms is None:
-        return None
-    return Candidate(
+    return _candidate(
+        row,
         name=" ".join(part for part in (row.backend, row.precision, row.options, f"batch {row.batch}") if part),
         model=row.model,
-        backend=row.backend,
         precision=row.precision,
         options=tuple(row.options.split(", ")) if row.options else (),
         batch=row.batch,
+    )
+
+
+def _candidate(row: Row | LadderRow, **named: Any) -> Candidate | None:
+    """Return the candidate with the numbers of `row`, or None where it has none."""
+    if row.status != "ok" or row.images_per_second is None or row.p50_ms is None:
+        return None
+    return Candidate(
+        **named,
+        backend=row.backend,
         images_per_second=row.images_per_second,
         p50_ms=row.p50_ms,
         p95_ms=row.p95_ms,

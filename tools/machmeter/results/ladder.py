@@ -14,7 +14,7 @@ from typing import Any
 from machmeter import asvrun, disturbance, evidence, launch, metrics, tuning
 from machmeter.launch import Launch
 from machmeter.results.table import Status, throughput_digits
-from machmeter.rungs import Rung, settings
+from machmeter.rungs import LAUNCH_KEYS, Rung, settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,13 +131,9 @@ def _ok(item: _Found) -> bool:
 def _newest(folder: Path, model: str, rungs: Mapping[str, Rung]) -> tuple[dict[str, _Found], list[str]]:
     """Return the record that decides for each rung of `model`, by the rung's name, and what was left out."""
     found: dict[str, _Found] = {}
-    notes: list[str] = []
+    contents, notes = evidence.read_all(folder)
     prefix = tuning.key(model, "")[:-1]
-    for path in sorted(folder.glob("*.json")):
-        content = evidence.read(path)
-        if content is None:
-            notes.append(f"left out: {path} is unreadable")
-            continue
+    for content in contents:
         for run in content["runs"].values():
             for key, processes in run["cells"].items():
                 if not key.startswith(prefix):
@@ -186,7 +182,7 @@ def _row(
         threads=instances[0].get("threads"),
         artifact="/".join(instances[0]["artifact"][part] for part in ("kind", "key")),
         command=launch.shell(
-            Launch(**{name: value for name, value in recorded.items() if name in _LAUNCH_NAMES}),
+            Launch(**{name: value for name, value in recorded.items() if name in LAUNCH_KEYS}),
             [worker["proof"]["cpus"] for worker in instances],
             instances[0]["proof"]["variables"],
         ),
@@ -199,14 +195,11 @@ def _row(
         sqnr_db=_rounded(facts.get("track_sqnr"), 1),
         peak_memory_mb=_megabytes(record.get("instances_peak_resident_bytes")),
         instances=len(instances),
-        launch={name: value for name, value in recorded.items() if name in _LAUNCH_NAMES},
+        launch={name: value for name, value in recorded.items() if name in LAUNCH_KEYS},
         huge_pages_mb=_megabytes(sum(huge)) if None not in huge else None,
         memory_bound=all(worker["proof"]["memory_binding"]["bound"] for worker in instances),
         torch=item.run.get("versions", {}).get("torch"),
     )
-
-
-_LAUNCH_NAMES = ("allocator", "huge_pages", "launcher", "instances")
 
 
 def _ratio(speed: float | None, base: float | None) -> float | None:

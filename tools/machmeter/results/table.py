@@ -172,12 +172,8 @@ def _take_evidence(
     """
     swept: set[tuple[str, str]] = set()
     newest: Mapping[str, Any] = {}
-    notes: list[str] = []
-    for path in sorted(folder.glob("*.json")):
-        content = evidence.read(path)
-        if content is None:
-            notes.append(f"left out: {path} is unreadable")
-            continue
+    contents, notes = evidence.read_all(folder)
+    for content in contents:
         for run in content["runs"].values():
             if run.get("swept"):
                 swept.add((content["commit"][:8], content["environment"]))

@@ -109,7 +109,7 @@ class _Attempt:
     def quiet(self) -> bool:
         """Return whether it is on record that nobody disturbed it: what nobody looked at is not."""
         timed = self._timed()
-        return timed is not None and timed.get(disturbance.SHARE) is not None and self.disturbed() is None
+        return timed is not None and disturbance.known_quiet(timed)
 
     def disturbed(self) -> str | None:
         """Return what to say where other programs had the CPUs meanwhile: such a number proves no change."""
@@ -162,13 +162,9 @@ def build(
     """
     attempts: dict[tuple[str, str], dict[str, list[_Attempt]]] = {}
     newest: Mapping[str, Any] = {}
-    notes: list[str] = []
+    contents, notes = evidence.read_all((evidence_folder or asvrun.evidence_folder(results)) / machine)
     names, chosen = set(libraries), set(wanted)
-    for path in sorted(((evidence_folder or asvrun.evidence_folder(results)) / machine).glob("*.json")):
-        content = evidence.read(path)
-        if content is None:
-            notes.append(f"left out: {path} is unreadable")
-            continue
+    for content in contents:
         for run in content["runs"].values():
             told = run.get("swept")
             if not told or (names and told["library"] not in names):
