@@ -45,10 +45,12 @@ def test_one_command_measures_and_shows(clone: Project, shared_store: Path) -> N
         assert row["samples"] == 30
         assert f"{row['images_per_second']:.1f}" in first.stdout
 
-    second = clone.machmeter(*BENCH, "--backend", "openvino")
+    second = clone.machmeter(*BENCH, "--backend", "openvino", "--offline")
     assert second.returncode == 0, second.stderr
     assert sorted(path.name for path in shared_store.glob("*/*/")) == artifacts
     again = {row["backend"]: row for row in json.loads(clone.machmeter("show", "--json").stdout)["rows"]}
+    assert {row["offline_images_per_second"] for row in rows} == {None}  # only where it was asked for
+    assert again["openvino"]["offline_images_per_second"] > 0
     assert again["openvino"]["prepare_s"] == {row["backend"]: row for row in rows}["openvino"]["prepare_s"]
 
 
