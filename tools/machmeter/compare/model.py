@@ -12,8 +12,6 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-SCHEMA = 1
-
 # Names come from whoever wrote the benchmarks; they are bounded here and made inert where they are rendered.
 Name = Annotated[str, Meta(min_length=1, max_length=300)]
 Text = Annotated[str, Meta(max_length=1000)]
@@ -32,7 +30,7 @@ class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     """What every part of both documents is."""
 
 
-class Process(Document, kw_only=True):
+class Process(Document, frozen=True, kw_only=True):
     """What one process found of one metric: the unit of judgement, as samples within one are not independent.
 
     `round` pairs it with the other side's process of the same round; `order` is its place in the whole sequence of
@@ -46,7 +44,7 @@ class Process(Document, kw_only=True):
     disturbed: Share | None = None  # share of the CPUs that other programs had meanwhile; None where unknown
 
 
-class Row(Document, kw_only=True):
+class Row(Document, frozen=True, kw_only=True):
     """One metric of one cell on one side."""
 
     cell: Name  # "cpu.openvino.ResNet50(int8, 8)"; of a foreign asv project its benchmark and parameters
@@ -60,7 +58,7 @@ class Row(Document, kw_only=True):
     control: bool = False  # measures the machine, not the change
 
 
-class Side(Document, kw_only=True):
+class Side(Document, frozen=True, kw_only=True):
     """One side of a comparison."""
 
     label: Name  # as it was asked for: a branch, a version, a file
@@ -74,10 +72,10 @@ class Side(Document, kw_only=True):
     rows: Annotated[list[Row], Meta(max_length=50_000)] = []
 
 
-class Measurements(Document, kw_only=True, omit_defaults=False):
+class Measurements(Document, frozen=True, kw_only=True, omit_defaults=False):
     """Everything that was measured of base and head on one machine, and nothing that was concluded."""
 
-    schema: Literal[1] = SCHEMA
+    schema: Literal[1] = 1
     machine: Name
     base: Side
     head: Side
@@ -91,7 +89,7 @@ class Measurements(Document, kw_only=True, omit_defaults=False):
 Verdict = Literal["regression", "improvement", "changed", "no change", "undecided", "not judged"]
 
 
-class Finding(Document, kw_only=True):
+class Finding(Document, frozen=True, kw_only=True):
     """What may be said about one metric of one cell that both sides have."""
 
     cell: Name
@@ -111,7 +109,7 @@ class Finding(Document, kw_only=True):
     words: Text = ""  # where a ratio says nothing: "was 0, is 5"; or why this was not judged
 
 
-class Lone(Document, kw_only=True):
+class Lone(Document, frozen=True, kw_only=True):
     """A cell, or a metric of it, that cannot be put side by side, and why."""
 
     cell: Name
@@ -120,7 +118,7 @@ class Lone(Document, kw_only=True):
     reason: Text = ""
 
 
-class Difference(Document, kw_only=True):
+class Difference(Document, frozen=True, kw_only=True):
     """A library whose version differs. `pinned` where the change itself says so in its requirements."""
 
     name: Name
@@ -129,7 +127,7 @@ class Difference(Document, kw_only=True):
     pinned: bool = False
 
 
-class Shift(Document, kw_only=True):
+class Shift(Document, frozen=True, kw_only=True):
     """How far the machine's own controls moved between the sides: nothing finer can be judged."""
 
     ratio: Positive
@@ -138,7 +136,7 @@ class Shift(Document, kw_only=True):
     control: Name
 
 
-class Mean(Document, kw_only=True):
+class Mean(Document, frozen=True, kw_only=True):
     """The geometric mean of the ratios of one metric over the cells that both sides have."""
 
     metric: Name
@@ -146,7 +144,7 @@ class Mean(Document, kw_only=True):
     cells: Count
 
 
-class Described(Document, kw_only=True):
+class Described(Document, frozen=True, kw_only=True):
     """A side as a comparison names it."""
 
     label: Name
@@ -156,10 +154,10 @@ class Described(Document, kw_only=True):
     error: Text = ""
 
 
-class Comparison(Document, kw_only=True, omit_defaults=False):
+class Comparison(Document, frozen=True, kw_only=True, omit_defaults=False):
     """The judgement. Lists are in the order in which they should be read: failures first, then by effect."""
 
-    schema: Literal[1] = SCHEMA
+    schema: Literal[1] = 1
     machine: Name
     base: Described
     head: Described
