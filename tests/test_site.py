@@ -17,6 +17,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
 
+import numpy as np
 import pytest
 
 import stores
@@ -24,7 +25,7 @@ from machmeter.changes.judge import Change as Judged
 from machmeter.errors import MachmeterError, NoResults, SiteUnbuildable
 from machmeter.history import encode
 from machmeter.history.read import read
-from machmeter.site import build, plots, serve, swap, words
+from machmeter.site import build, curves, plots, serve, svg, swap, words
 from machmeter.site.pages import compare
 from machmeter.site.render import POLICY, find_folder
 
@@ -514,11 +515,26 @@ def test_two_numbers_are_judged_by_direction_and_noise(
 
 
 def test_a_series_is_thinned_to_the_ends_of_every_pixel() -> None:
-    points: list[tuple[float, float] | None] = [(n / 10, float(n % 7)) for n in range(1000)]
-    thinned = plots.thin(points, 100)
-    assert len(thinned) == 200
-    assert max(point[1] for point in thinned if point) == 6.0
-    assert plots.thin(points[:50], 100) == points[:50]
+    x, y = np.arange(1000) / 10, np.arange(1000) % 7.0
+    across, down = curves.thin(x, y, 100)
+    assert len(across) == len(down) == 200
+    assert (down.min(), down.max()) == (0.0, 6.0)
+    assert [len(column) for column in curves.thin(x[:50], y[:50], 100)] == [50, 50]
+
+
+def test_thinning_keeps_the_gaps_of_a_series() -> None:
+    x, y = np.arange(12) / 4, np.array([1.0, 3, 2, np.nan, 2, 1, 3, 2, np.nan, np.nan, 5, 5])
+    across, down = curves.thin(x, y, 3)
+    assert across.tolist()[:2] == [0.0, 0.25]
+    assert [str(value) for value in down] == ["1.0", "3.0", "nan", "1.0", "3.0", "nan", "5.0"]
+
+
+def test_a_long_line_is_drawn_in_whole_pixels_with_its_gaps() -> None:
+    y = np.array([10.4] * 61)
+    y[[0, 2]] = np.nan
+    assert svg.line(np.arange(61.0), y).startswith("M1 10M3 10l1 0l1 0")
+    assert svg.line(np.arange(61.0), y).count("l1 0") == 57
+    assert svg.line(np.arange(3.0), y[1:4]) == "M0 10.4M2 10.4"
 
 
 def test_the_changes_of_a_series_are_those_that_were_judged(tmp_path: Path) -> None:

@@ -16,57 +16,42 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from machmeter.changes.judge import Change
-from machmeter.errors import from_os_error
-from machmeter.history import badges, columns_export, encode, events, forked
+from machmeter.history import badges, columns_export, encode, events
 from machmeter.history.model import OK, STATES, History, Series
 
 SCHEMA = 1
 
-_WORTH_PROCESSES = 500  # series
 _REASONS = 200  # that are told; a foreign project may have one for each value
 _EXAMPLES = 5  # paths that are named for each reason why files were left out
 
 
 def files(history: History, changes: Mapping[str, Sequence[Change]]) -> Iterator[tuple[str, bytes]]:
     """Yield the path (below the site) and bytes of every data file."""
-    for job in _jobs(history, changes):
-        for path, content in job():
-            yield path, encode.strict(content)
+    for job in jobs(history, changes):
+        yield from job()
 
 
-def write(history: History, changes: Mapping[str, Sequence[Change]], site: Path, *, processes: int = 1) -> int:
-    """Write every data file into the folder `site`, with the help of so many processes, and return how many bytes.
-
-    Raises StoreUnwritable or DiskFull.
-    """
-    jobs = _jobs(history, changes)
-
-    def do(part: Sequence[_Job]) -> int:
-        return sum(_write(site, path, content) for job in part for path, content in job())
-
-    try:
-        (site / "data" / "series").mkdir(parents=True, exist_ok=True)
-        return sum(forked.share(do, jobs, processes if len(jobs) >= _WORTH_PROCESSES else 1))
-    except OSError as error:
-        raise from_os_error(error, site, "the site's data", None) from error
+Job = Callable[[], Iterable[tuple[str, bytes]]]
 
 
-_Job = Callable[[], Iterable[tuple[str, Any]]]
-
-
-def _jobs(history: History, changes: Mapping[str, Sequence[Change]]) -> list[_Job]:
-    """Return functions that make the data files, the long ones first: they are dealt to processes like cards."""
+def jobs(history: History, changes: Mapping[str, Sequence[Change]]) -> list[Job]:
+    """Return functions that make the data files, each some of them, the long ones first."""
     placed = columns_export.places(history)
-    jobs: list[_Job] = [partial(columns_export.files, group, placed) for group in columns_export.groups(history)]
-    jobs.append(partial(_common, history, changes))
-    jobs += [partial(_one, item, changes.get(item.key, ())) for item in exported(history)]
-    return jobs
+    made: list[Callable[[], Iterable[tuple[str, Any]]]] = []
+    made += [partial(columns_export.files, group, placed) for group in columns_export.groups(history)]
+    made.append(partial(_common, history, changes))
+    made += [partial(_one, item, changes.get(item.key, ())) for item in exported(history)]
+    return [partial(_written, job) for job in made]
+
+
+def _written(job: Callable[[], Iterable[tuple[str, Any]]]) -> Iterator[tuple[str, bytes]]:
+    for path, content in job():
+        yield path, encode.strict(content)
 
 
 def _common(history: History, changes: Mapping[str, Sequence[Change]]) -> Iterator[tuple[str, Any]]:
@@ -78,14 +63,6 @@ def _common(history: History, changes: Mapping[str, Sequence[Change]]) -> Iterat
 
 def _one(item: Series, changes: Sequence[Change]) -> Iterator[tuple[str, Any]]:
     yield series_path(item), series(item, changes)
-
-
-def _write(site: Path, path: str, content: Any) -> int:
-    target = site / path
-    written = encode.strict(content)
-    if not target.parent.is_dir():
-        target.parent.mkdir(parents=True, exist_ok=True)
-    return target.write_bytes(written)
 
 
 def exported(history: History) -> list[Series]:

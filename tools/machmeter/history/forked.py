@@ -2,35 +2,49 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+_SHARES = 8  # parts for each process: none waits long for the others
+
 _work: tuple[Callable[[Sequence[Any]], Any], Sequence[Any], int] | None = None  # only while processes start
 
 
 def share(function: Callable[[Sequence[Item]], Result], items: Sequence[Item], processes: int) -> list[Result]:
-    """Return what `function` makes of every n-th of `items`, for each of n processes.
+    """Return what `function` makes of every n-th of `items`, for each of n parts.
 
     Where forking is not safe (this process has other threads) or not possible, everything happens here, in one part.
     """
+    return list(each_part(function, items, processes))
+
+
+def each_part(function: Callable[[Sequence[Item]], Result], items: Sequence[Item], processes: int) -> Iterator[Result]:
+    """Yield what `share` returns, part by part."""
     global _work
     safe = threading.active_count() == 1 and "fork" in multiprocessing.get_all_start_methods()
     if processes < 2 or len(items) < 2 or not safe:
-        return [function(items)]
-    _work = (function, items, processes)
+        yield function(items)
+        return
+    parts = min(len(items), _SHARES * processes)
+    gc.collect()
+    gc.freeze()  # a collection in a child would copy all that it shares with this process
+    _work = (function, items, parts)
     try:
-        with multiprocessing.get_context("fork").Pool(processes) as pool:
-            return pool.map(_part, range(processes), chunksize=1)
+        with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("fork")) as pool:
+            yield from pool.map(_part, range(parts))
     finally:
         _work = None
+        gc.unfreeze()
 
 
 def _part(number: int) -> Any:
     assert _work is not None
-    function, items, processes = _work
-    return function(items[number::processes])
+    function, items, parts = _work
+    return function(items[number::parts])

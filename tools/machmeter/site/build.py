@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,10 +14,12 @@ from machmeter.errors import NoResults
 from machmeter.history import changed, export, settings
 from machmeter.history import read as history_reader
 from machmeter.history.model import History
-from machmeter.site import assets, make, swap, words
+from machmeter.site import assets, make, swap, words, writing
 from machmeter.site.pages import own as own_pages
 from machmeter.site.pages.common import Change, Site
 from machmeter.site.render import Renderer, find_folder
+
+_WORTH_PROCESSES = 500  # pages and series
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,24 +104,19 @@ def run(request: Request, say: Callable[[str, int, int], None]) -> Summary:
         has_versions=bool(own.versions),
         interactive=library is not None,
     )
-    total, written, size = make.count(site), 0, 0
-
-    def every() -> Iterator[tuple[str, str | bytes]]:
-        yield from make.files(site, own, Renderer(folder), request.base)
-        yield from assets.own(folder)
-        yield from assets.library(library) if library else ()
-
+    jobs: list[writing.Job] = [
+        *make.jobs(site, own, Renderer(folder), request.base),
+        *export.jobs(history, changes),
+        lambda: assets.own(folder),
+        lambda: assets.library(library) if library else (),
+    ]
     with swap.beside(request.output) as new:
-        for _, length in swap.write(new, every()):
-            written, size = written + 1, size + length
-            say("writing", min(written, total), total)
-        say("writing data", 0, 1)
-        size += export.write(history, changes, new, processes=request.jobs)
-        written = sum(path.is_file() for path in new.rglob("*"))
+        processes = request.jobs if len(jobs) >= _WORTH_PROCESSES else 1
+        written = writing.write(new, jobs, processes, lambda done: say("writing", done, len(jobs)))
     return Summary(
         output=request.output,
-        files=written,
-        bytes=size,
+        files=written.files + 1,  # and the mark of a site
+        bytes=written.bytes,
         seconds=time.monotonic() - began,
         history=history,
         changes=len(site.changes),

@@ -3,75 +3,89 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
-from machmeter.history.model import Series, short_hash
+from machmeter.history.model import Benchmark, Series, short_hash
 from machmeter.site import words
 from machmeter.site.pages import benchmark, changes, compare, data, failures, home, machines, method, model, versions
-from machmeter.site.pages.common import Link, Page, Site, history_href
+from machmeter.site.pages.common import Link, ModelLink, Page, Site, history_href
 from machmeter.site.pages.own import Own
 from machmeter.site.render import Renderer
 from machmeter.site.swap import as_json
+from machmeter.site.writing import File, Job
 
 HISTORY = Link(title="History", href="benchmarks.html")
 
 
-def count(site: Site) -> int:
-    """Return about how many files there will be, for a progress display."""
-    return len(site.history.benchmarks) + len(site.models) + 40
-
-
-def files(site: Site, own: Own, renderer: Renderer, base: str = "") -> Iterator[tuple[str, str]]:
+def files(site: Site, own: Own, renderer: Renderer, base: str = "") -> Iterator[File]:
     """Yield name and content of every page and data file. `base` is the site's address, for the feed."""
+    for job in jobs(site, own, renderer, base):
+        yield from job()
 
-    def page(made: Page, **context: Any) -> tuple[str, str]:
-        return made.href, renderer.page(made, site, **context)
+
+def jobs(site: Site, own: Own, renderer: Renderer, base: str = "") -> list[Job]:
+    """Return functions that make the files that `files` yields, each some of them, the long ones first."""
+
+    def page(made: Page, context: Callable[[], Mapping[str, Any]]) -> Job:
+        return lambda: [(made.href, renderer.page(made, site, **context()))]
+
+    def text(name: str, content: Callable[[], Any]) -> Job:
+        return lambda: [(name, as_json(content()))]
 
     title = f"{site.name}: fast, and still right" if own.tables else f"{site.name}: performance over its history"
-    yield page(
-        _top("index.html", title, "home", "What is fastest, what changed, what failed."), **home.context(site, own)
-    )
-    yield page(
-        Page(href="benchmarks.html", template="histories.html", title="History", nav="history"),
-        list=benchmark.listing(site),
-    )
+    listed = Page(href="benchmarks.html", template="histories.html", title="History", nav="history")
+    feed = Page(href="changes.atom", template="changes.atom", title="", nav="")
+    found = [
+        page(_top("compare.html", "Compare", "compare"), lambda: compare.context(site)),
+        page(_top("changes.html", "Changes", "changes"), lambda: changes.context(site)),
+        page(
+            _top("index.html", title, "home", "What is fastest, what changed, what failed."),
+            lambda: home.context(site, own),
+        ),
+        page(listed, lambda: {"list": benchmark.listing(site)}),
+        page(_top("failures.html", "Failures", "failures"), lambda: failures.context(site, own)),
+        page(_top("machines.html", "Machines", "machines"), lambda: machines.context(site)),
+        page(_top("method.html", "Method", "method"), lambda: method.context(site, own)),
+        page(_top("data.html", "Data", "data"), lambda: data.context(site)),
+        page(feed, lambda: {"feed": _feed(site, base)}),
+        text("data/timeline.json", lambda: _timeline(site)),
+        text("data/changes.json", lambda: changes.data(site)),
+        text("data/versions.json", lambda: compare.versions(site, own)),
+    ]
+    if site.has_versions:
+        found.append(page(_top("versions.html", "Versions", "versions"), lambda: versions.context(site, own)))
+    found += [page(_model(link), partial(model.context, link, site, own)) for link in site.models]
     series: dict[str, list[Series]] = {}
     for one in site.history.series:
         series.setdefault(one.benchmark.key, []).append(one)
     for item in site.history.benchmarks:
-        made = Page(
-            href=history_href(item),
-            template="history.html",
-            title=item.name,
-            nav="history",
-            description=f"{item.name} over the history of {site.name}.",
-            crumbs=(HISTORY,),
-        )
-        yield page(made, **benchmark.context(item, series.get(item.key, []), site))
-    for link in site.models:
-        made = Page(
-            href=link.href,
-            template="model.html",
-            title=link.model,
-            nav="model",
-            description=f"{link.model} on {link.machine.name}: every configuration, its speed and its answers.",
-            crumbs=(Link(title="Overview", href="index.html"),),
-            crumb=f"{link.model} on {link.machine.name}",
-        )
-        yield page(made, **model.context(link, site, own))
-    if site.has_versions:
-        yield page(_top("versions.html", "Versions", "versions"), **versions.context(site, own))
-    yield page(_top("compare.html", "Compare", "compare"), **compare.context(site))
-    yield page(_top("changes.html", "Changes", "changes"), **changes.context(site))
-    yield page(_top("machines.html", "Machines", "machines"), **machines.context(site))
-    yield page(_top("failures.html", "Failures", "failures"), **failures.context(site, own))
-    yield page(_top("method.html", "Method", "method"), **method.context(site, own))
-    yield page(_top("data.html", "Data", "data"), **data.context(site))
-    yield page(Page(href="changes.atom", template="changes.atom", title="", nav=""), feed=_feed(site, base))
-    yield "data/timeline.json", as_json(_timeline(site))
-    yield "data/changes.json", as_json(changes.data(site))
-    yield "data/versions.json", as_json(compare.versions(site, own))
+        found.append(page(_history(item, site), partial(benchmark.context, item, series.get(item.key, []), site)))
+    return found
+
+
+def _history(item: Benchmark, site: Site) -> Page:
+    return Page(
+        href=history_href(item),
+        template="history.html",
+        title=item.name,
+        nav="history",
+        description=f"{item.name} over the history of {site.name}.",
+        crumbs=(HISTORY,),
+    )
+
+
+def _model(link: ModelLink) -> Page:
+    return Page(
+        href=link.href,
+        template="model.html",
+        title=link.model,
+        nav="model",
+        description=f"{link.model} on {link.machine.name}: every configuration, its speed and its answers.",
+        crumbs=(Link(title="Overview", href="index.html"),),
+        crumb=f"{link.model} on {link.machine.name}",
+    )
 
 
 def _top(href: str, title: str, nav: str, description: str = "") -> Page:

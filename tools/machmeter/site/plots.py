@@ -12,7 +12,6 @@ from machmeter.site import svg, words
 from machmeter.site.svg import Drawing, Scale
 
 WIDTH = 860
-POINTS = 1200  # that all lines of a history have together, at most
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,37 +25,6 @@ class Line:
     dashed: str = ""
 
 
-def thin(
-    points: list[tuple[float, float] | None], pixels: float, step: float = 1.0
-) -> list[tuple[float, float] | None]:
-    """Return `points`, ordered by x, with no more than the highest and lowest of every `step` pixels of width."""
-    if len(points) <= 2 * pixels / step:
-        return points
-    kept: list[tuple[float, float] | None] = []
-    bucket: list[tuple[float, float]] = []
-    place: int | None = None
-
-    def flush() -> None:
-        if bucket:
-            ends = {min(bucket, key=lambda p: p[1]), max(bucket, key=lambda p: p[1])}
-            kept.extend(sorted(ends))
-            bucket.clear()
-
-    for point in points:
-        if point is None:
-            flush()
-            place = None
-            if kept and kept[-1] is not None:
-                kept.append(None)
-            continue
-        if place != int(point[0] / step):
-            flush()
-            place = int(point[0] / step)
-        bucket.append(point)
-    flush()
-    return kept
-
-
 def _positions(line: Line, x: Scale, y: Scale) -> list[tuple[float, float] | None]:
     found: list[tuple[float, float] | None] = []
     for at, value in zip(line.x, line.y, strict=True):
@@ -64,7 +32,7 @@ def _positions(line: Line, x: Scale, y: Scale) -> list[tuple[float, float] | Non
     return found
 
 
-def _value_axis(
+def value_axis(
     values: list[float], unit: str | None, top: float, bottom: float, *, log: bool, zero: bool = False
 ) -> tuple[Scale, list[tuple[float, str]], str]:
     """Return the scale of values, its labels in a unit that suits them, and that unit."""
@@ -79,59 +47,6 @@ def _tick(value: float) -> str:
     if value == 0:
         return "0"
     return f"{value:.10g}" if 1e-4 <= abs(value) < 1e7 else f"{value:.3g}"
-
-
-def history(
-    lines: Sequence[Line],
-    *,
-    unit: str | None,
-    label: str,
-    dates: Sequence[tuple[float, str]],
-    greyed: Sequence[Line] = (),
-    bands: Sequence[tuple[Line, Line]] = (),
-    steps: Sequence[tuple[float, str, str]] = (),
-    events: Sequence[tuple[float, str]] = (),
-) -> Markup:
-    """Draw series over commits. `dates` label the x axis; `steps` are (x, verdict, words), `events` (x, words)."""
-    height, left, right, top, bottom = 320, 62, WIDTH - 12, 26, 320 - 28
-    every = [value for line in (*lines, *greyed) for value in line.y]
-    places = [at for line in (*lines, *greyed) for at in line.x]
-    x = Scale(low=min(places, default=0), high=max(places, default=1), start=left, end=right)
-    finite = [value for value in every if svg.drawable(value)]
-    log = bool(finite) and min(finite) > 0 and max(finite) / min(finite) > 30
-    y, labels, name = _value_axis(finite, unit, top, bottom, log=log)
-    drawing = Drawing(width=WIDTH, height=height, label=label)
-    svg.axes(drawing, x, y, y_labels=labels, title=name)
-    last = -1e9
-    for at, words_of in dates:
-        if x(at) - last >= 84 and x(at) <= right - 30:
-            drawing.line(x(at), bottom, x(at), bottom + 4, "axis")
-            drawing.text(x(at), bottom + 18, words_of, "middle" if x(at) > left + 30 else "start")
-            last = x(at)
-    for at, words_of in events:
-        drawing.add(
-            '<path class="event" d="M{x} {a}V{b}"><title>{t}</title></path>',
-            x=svg.number(x(at)), a=top, b=bottom, t=words_of,
-        )  # fmt: skip
-    for upper, lower in bands:
-        above = [p for p in _positions(upper, x, y) if p]
-        below = [p for p in _positions(lower, x, y) if p]
-        if len(above) == len(below) and len(above) <= 2 * WIDTH:
-            drawing.band(above, below, f"band f{svg.colour(upper.index)}")
-    step = max(1.0, 2.0 * (right - left) * len(lines) / POINTS)
-    for line, extra in [*((line, " old") for line in greyed), *((line, "") for line in lines)]:
-        points = thin(_positions(line, x, y), right - left, step)
-        drawing.path(points, f"line c{svg.colour(line.index)}{line.dashed}{extra}")
-        drawn = [point for point in points if point]
-        if len(drawn) <= 60:
-            for point in drawn:
-                drawing.dot(*point, f"f{svg.colour(line.index)}{extra}", radius=2.6)
-    for at, verdict, words_of in steps:
-        drawing.add(
-            '<path class="step {k}" d="M{x} {a}V{b}"><title>{t}</title></path>',
-            k=verdict, x=svg.number(x(at)), a=top, b=bottom, t=words_of,
-        )  # fmt: skip
-    return drawing.markup()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +86,7 @@ def scaling(lines: Sequence[Line], *, unit: str, label: str, log: bool = True, w
     batches = sorted({at for line in lines for at in line.x})
     place = {batch: float(position) for position, batch in enumerate(batches)}
     x = Scale(low=-0.15, high=max(len(batches) - 1, 0) + 0.15, start=left, end=right)
-    y, labels, name = _value_axis(
+    y, labels, name = value_axis(
         [value for line in lines for value in line.y], unit, top, bottom, log=log, zero=not log
     )
     drawing = Drawing(width=width, height=height, label=label)
@@ -217,7 +132,7 @@ def fidelity(points: Sequence[Point], *, x_title: str, label: str) -> Markup:
     height, left, right, top, bottom = 400, 58, WIDTH - 20, 30, 400 - 44
     low, high = svg.around([point.x for point in points])
     x = Scale(low=low, high=high, start=left, end=right)
-    y, labels, name = _value_axis([point.y for point in points], "images/s", top, bottom, log=True)
+    y, labels, name = value_axis([point.y for point in points], "images/s", top, bottom, log=True)
     drawing = Drawing(width=WIDTH, height=height, label=label)
     svg.axes(drawing, x, y, y_labels=labels, title=name)
     for at in x.ticks(8):
@@ -254,7 +169,7 @@ def versions(lines: Sequence[Line], order: Sequence[str], *, unit: str, label: s
     x = Scale(low=-0.2, high=max(len(order) - 1, 0) + 0.2, start=left, end=right)
     values = [value for line in lines for value in line.y if math.isfinite(value)]
     wide = bool(values) and min(values) > 0 and max(values) / min(values) > 8
-    y, labels, name = _value_axis(values, unit, top, bottom, log=wide, zero=not wide)
+    y, labels, name = value_axis(values, unit, top, bottom, log=wide, zero=not wide)
     drawing = Drawing(width=width, height=height, label=label)
     svg.axes(drawing, x, y, y_labels=labels, title=name)
     last = -1e9

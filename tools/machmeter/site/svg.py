@@ -9,9 +9,13 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 from markupsafe import Markup, escape
+from numpy.typing import NDArray
 
 COLOURS = 8
+LARGEST = 1e300  # sums and powers of more would overflow
+_EXACT = 60  # points; a longer line is drawn in whole pixels
 
 
 def colour(index: int) -> int:
@@ -60,6 +64,14 @@ class Scale:
         share = (at - low) / (high - low) if high > low else 0.5
         return self.start + share * (self.end - self.start)
 
+    def many(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return where each of `values` lies, NaN for what has no place."""
+        there = (np.abs(values) < LARGEST) & ((values > 0) | (not self.log))
+        kept = np.where(there, values, np.nan)
+        low, high = (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
+        share = ((np.log(kept) if self.log else kept) - low) / (high - low) if high > low else kept * 0.0 + 0.5
+        return np.asarray(self.start + share * (self.end - self.start))
+
     def ticks(self, wanted: int = 5) -> list[float]:
         """Return where its axis has labels."""
         return log_ticks(self.low, self.high) if self.log else ticks(self.low, self.high, wanted)
@@ -67,7 +79,7 @@ class Scale:
 
 def drawable(value: float | None, *, log: bool = False) -> bool:
     """Return whether a value has a place in a plot: a number, and none whose sums and powers would overflow."""
-    return value is not None and abs(value) < 1e300 and (value > 0 or not log)
+    return value is not None and abs(value) < LARGEST and (value > 0 or not log)
 
 
 def around(values: Iterable[float], *, log: bool = False, zero: bool = False) -> tuple[float, float]:
@@ -121,13 +133,12 @@ class Drawing:
 
     def path(self, points: Sequence[tuple[float, float] | None], kind: str) -> None:
         """Add a line through `points`; None is a gap."""
-        if drawn := trace(points):
-            self.add('<path class="{k}" d="{d}"/>', k=kind, d=drawn)
+        self.trace(trace(points), kind)
 
-    def band(self, upper: Sequence[tuple[float, float]], lower: Sequence[tuple[float, float]], kind: str) -> None:
-        """Add the area between two lines."""
-        if len(upper) > 1:
-            self.add('<path class="{k}" d="{d}Z"/>', k=kind, d=trace([*upper, *reversed(lower)]))
+    def trace(self, drawn: str, kind: str) -> None:
+        """Add a path, unless it is empty."""
+        if drawn:
+            self.add('<path class="{k}" d="{d}"/>', k=kind, d=drawn)
 
     def markup(self) -> Markup:
         """Return the finished SVG."""
@@ -146,26 +157,31 @@ def number(value: float) -> str:
 
 
 def trace(points: Sequence[tuple[float, float] | None]) -> str:
-    """Return the path through `points`, with gaps where one is None.
+    """Return the path through `points`, with gaps where one is None."""
+    drawn: list[str] = []
+    begun = False
+    for point in points:
+        if point is not None:
+            drawn.append(f"{'L' if begun else 'M'}{number(point[0])} {number(point[1])}")
+        begun = point is not None
+    return "".join(drawn)
+
+
+def line(x: NDArray[np.float64], y: NDArray[np.float64]) -> str:
+    """Return the path through points, with gaps where y is NaN.
 
     Long lines are written in whole pixels and as steps: a page of a thousand points stays small.
     """
-    exact = len(points) <= 60
-    drawn: list[str] = []
-    at: tuple[float, float] | None = None
-    for point in points:
-        if point is None:
-            at = None
-            continue
-        x, y = point if exact else (round(point[0]), round(point[1]))
-        if at is None:
-            drawn.append(f"M{number(x)} {number(y)}")
-        elif exact:
-            drawn.append(f"L{number(x)} {number(y)}")
-        else:
-            right, down = x - at[0], y - at[1]
-            drawn.append(f"l{right:.0f}{'' if down < 0 else ' '}{down:.0f}")
-        at = (x, y)
+    if len(y) <= _EXACT:
+        given = zip(x.tolist(), y.tolist(), strict=True)
+        return trace([None if math.isnan(point[1]) else point for point in given])
+    there = ~np.isnan(y)
+    begins = (there & ~np.concatenate([[False], there[:-1]]))[there].tolist()
+    across, down = (np.rint(some[there]).astype(np.int64) for some in (x, y))
+    steps = zip(np.diff(across, prepend=0).tolist(), np.diff(down, prepend=0).tolist(), strict=True)
+    drawn = [f"l{right}{below}" if below < 0 else f"l{right} {below}" for right, below in steps]
+    for at in np.flatnonzero(begins).tolist():
+        drawn[at] = f"M{across[at]} {down[at]}"
     return "".join(drawn)
 
 

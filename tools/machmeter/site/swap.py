@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,21 +60,6 @@ def _writing(output: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise from_os_error(error, output.parent, "the site", None) from error
-
-
-def write(folder: Path, files: Iterable[tuple[str, str | bytes]]) -> Iterator[tuple[str, int]]:
-    """Write `files` (name and content) under `folder`; yield the name and the size of each."""
-    made: set[Path] = set()
-    for name, content in files:
-        path = folder / name
-        with _writing(folder):
-            if path.parent not in made:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                made.add(path.parent)
-            # JSON may hold half a character; no file of ours does.
-            raw = content.encode("utf-8", "replace") if isinstance(content, str) else content
-            path.write_bytes(raw)
-        yield name, len(raw)
 
 
 def as_json(content: Any) -> str:

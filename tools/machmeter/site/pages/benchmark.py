@@ -7,10 +7,11 @@ from collections.abc import Sequence, Set
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from machmeter.history import model as states
 from machmeter.history.model import Benchmark, Event, Series, shown
-from machmeter.site import plots, svg, words
+from machmeter.site import curves, svg, words
 from machmeter.site.pages.common import Change, Site, commit_name, history_href, parameters, reproduce
 from machmeter.site.pages.home import modules
 
@@ -21,11 +22,12 @@ LISTED = 12  # rows of the static table: the newest; the data files have all
 def context(benchmark: Benchmark, series: Sequence[Series], site: Site) -> dict[str, Any]:
     """Return what the page of `benchmark` shows; `series` are all of its series."""
     ordered = sorted(series, key=lambda item: (item.machine.name, item.environment.label))
-    chosen = default(ordered, swept_environments(site))
+    chosen = default(ordered, site.swept_environments)
     known = [item for item in ordered if has_data(item)]
     dimensions = _dimensions(benchmark, known)
     keys = [dimension["key"] for dimension in dimensions]
-    changes = [change for change in site.changes if change.series.benchmark.key == benchmark.key]
+    changes = site.changes_of.get(benchmark.key, ())
+    newest = {change.series.key: change for change in sorted(changes, key=lambda change: change.point)}
     events = _events(chosen, site)
     return {
         "bench": {
@@ -36,7 +38,7 @@ def context(benchmark: Benchmark, series: Sequence[Series], site: Site) -> dict[
             "versions": len(benchmark.versions),
             "regex": benchmark.name,
             "dimensions": dimensions,
-            "rows": [_row(item, item in chosen, keys, changes, site) for item in known],
+            "rows": [_row(item, item in chosen, keys, newest.get(item.key), site) for item in known],
             "never": len(ordered) - len(known),
             "several_machines": len({item.machine.key for item in known}) > 1,
             "several_environments": len({item.environment.key for item in known}) > 1,
@@ -60,11 +62,6 @@ def context(benchmark: Benchmark, series: Sequence[Series], site: Site) -> dict[
             else "",
         }
     }
-
-
-def swept_environments(site: Site) -> set[str]:
-    """Return the keys of the environments in which sweeps measured single versions of a library."""
-    return {run.environment.key for run in site.history.runs if run.swept}
 
 
 def direction(benchmark: Benchmark) -> str:
@@ -131,12 +128,9 @@ def _value(item: Series, dimension: str) -> str:
     return shown(item.params[number]) if number < len(item.params) else ""
 
 
-def _row(
-    item: Series, chosen: bool, dimensions: Sequence[str], changes: Sequence[Change], site: Site
-) -> dict[str, Any]:
+def _row(item: Series, chosen: bool, dimensions: Sequence[str], step: Change | None, site: Site) -> dict[str, Any]:
     measured = np.flatnonzero(item.measured)
     last = int(measured[-1]) if len(measured) else None
-    step = next((change for change in reversed(changes) if change.series is item), None)
     point = len(item) - 1
     return {
         "key": item.key,
@@ -173,7 +167,7 @@ def interval(item: Series, point: int | None) -> str:
 
 def _events(chosen: Sequence[Series], site: Site) -> list[Event]:
     places = {(item.machine.key, item.environment.key) for item in chosen}
-    reached = {int(at) for item in chosen for at in item.commits}
+    reached = set(_reached(chosen).tolist())
     return [
         event
         for event in site.history.events
@@ -184,33 +178,25 @@ def _events(chosen: Sequence[Series], site: Site) -> list[Event]:
 def _plot(
     benchmark: Benchmark, chosen: list[Series], changes: Sequence[Change], events: Sequence[Event], site: Site
 ) -> Any:
-    commits = site.history.commits
     lines, greyed, bands = [], [], []
     for number, item in enumerate(chosen):
-        current = np.where(item.older, np.nan, item.value)
-        before = np.where(item.older, item.value, np.nan)
-        places = [float(at) for at in item.commits]
-        lines.append(plots.Line(name=_label(item, chosen), x=places, y=current.tolist(), index=number))
+        places = item.commits.astype(np.float64)
+        lines.append(curves.Curve(x=places, y=np.where(item.older, np.nan, item.value), index=number))
         if item.older.any():
-            greyed.append(plots.Line(name=_label(item, chosen), x=places, y=before.tolist(), index=number))
+            greyed.append(curves.Curve(x=places, y=np.where(item.older, item.value, np.nan), index=number))
         if len(chosen) <= 3 and len(item) <= 400:
-            upper = plots.Line(name="", x=places, y=np.where(item.older, np.nan, item.high).tolist(), index=number)
-            lower = plots.Line(name="", x=places, y=np.where(item.older, np.nan, item.low).tolist(), index=number)
-            bands.append((upper, lower))
-    if not any(math.isfinite(value) for line in (*lines, *greyed) for value in line.y):
-        return None
-    reached = sorted({int(at) for item in chosen for at in item.commits})
-    dates, last = [], ""
-    for at in reached:
-        if (label := words.day(commits[at].date)) != last:
-            dates.append((float(at), label))
-            last = label
-    return plots.history(
+            low, high = (np.where(item.older, np.nan, bound) for bound in (item.low, item.high))
+            bands.append(curves.Band(x=places, upper=high, lower=low, index=number))
+    reached = _reached(chosen)
+    dates: dict[str, float] = {}
+    for at in reached.tolist():
+        dates.setdefault(site.days[at], float(at))
+    return curves.history(
         lines,
         unit=benchmark.unit,
         label=f"{benchmark.name} over {words.plural(len(reached), 'commit')}, {words.plural(len(lines), 'line')}; "
         "the numbers are in the table below",
-        dates=dates,
+        dates=[(at, day) for day, at in dates.items()],
         greyed=greyed,
         bands=bands,
         steps=[
@@ -226,23 +212,31 @@ def _plot(
     )
 
 
+def _reached(chosen: Sequence[Series]) -> NDArray[np.int32]:
+    """Return the commits at which any of the series has a point, ascending."""
+    return np.unique(np.concatenate([np.empty(0, np.int32), *(item.commits for item in chosen)]))
+
+
 def _points(chosen: Sequence[Series], ordered: Sequence[Series], site: Site) -> dict[str, Any]:
-    reached = sorted({int(at) for item in chosen for at in item.commits}, reverse=True)
-    columns = [{int(at): place for place, at in enumerate(item.commits)} for item in chosen]
+    reached = _reached(chosen)
     rows = []
-    for at in reached[:LISTED]:
+    for at in reached[::-1][:LISTED].tolist():
         commit = site.history.commits[at]
-        cells = [_cell(item, column.get(at)) for item, column in zip(chosen, columns, strict=True)]
         rows.append(
             {
                 "commit": commit_name(commit),
                 "hash": commit.hash,
                 "orphan": commit.orphan,
                 "date": commit.date,
-                "cells": cells,
+                "cells": [_cell(item, _point(item, at)) for item in chosen],
             }
         )
     return {"labels": [_label(item, ordered) for item in chosen], "rows": rows, "total": len(reached)}
+
+
+def _point(item: Series, commit: int) -> int | None:
+    place = int(np.searchsorted(item.commits, commit))
+    return place if place < len(item) and item.commits[place] == commit else None
 
 
 def _cell(item: Series, point: int | None) -> dict[str, Any]:
@@ -274,7 +268,7 @@ def _change(change: Change, site: Site) -> dict[str, Any]:
 
 def listing(site: Site) -> dict[str, Any]:
     """Return the list of all benchmarks, by module."""
-    swept = swept_environments(site)
+    swept = site.swept_environments
     by_module: dict[str, list[dict[str, Any]]] = {}
     series: dict[str, list[Series]] = {}
     for item in site.history.series:

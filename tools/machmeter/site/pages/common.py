@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 
 from machmeter.history import model
 from machmeter.history.model import Benchmark, Commit, History, Machine, Series
@@ -80,7 +81,7 @@ class Site:
     interactive: bool = True
     settings: Mapping[str, str] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def newest(self) -> int | None:
         """Return when the newest result was made, in milliseconds; the commit's date where asv did not say."""
         run = self.history.newest
@@ -93,7 +94,7 @@ class Site:
         """Return whether a page must say of which machine a number is."""
         return len(self.history.machines) > 1
 
-    @property
+    @cached_property
     def counted(self) -> str:
         """Return what was read, in one line."""
         history = self.history
@@ -102,7 +103,25 @@ class Site:
             f"{words.plural(len(history.series), 'series', 'series')}."
         )
 
-    @property
+    @cached_property
+    def changes_of(self) -> Mapping[str, Sequence[Change]]:
+        """Return the changes by the key of their benchmark, most important first."""
+        found: dict[str, list[Change]] = {}
+        for change in self.changes:
+            found.setdefault(change.series.benchmark.key, []).append(change)
+        return found
+
+    @cached_property
+    def days(self) -> Sequence[str]:
+        """Return the day of each commit."""
+        return [words.day(commit.date) for commit in self.history.commits]
+
+    @cached_property
+    def swept_environments(self) -> frozenset[str]:
+        """Return the keys of the environments in which sweeps measured single versions of a library."""
+        return frozenset(run.environment.key for run in self.history.runs if run.swept)
+
+    @cached_property
     def nav(self) -> list[Link]:
         """Return the links at the top of every page."""
         links = [
@@ -149,6 +168,7 @@ def named(benchmark: Benchmark, params: Sequence[str]) -> str:
     return ", ".join(plain)
 
 
+@lru_cache(maxsize=4096)
 def _needs_name(name: str, value: str) -> bool:
     return bool(re.fullmatch(r"[-+0-9.eE]+|True|False|None", value)) and not re.fullmatch(r"param\d+", name)
 
