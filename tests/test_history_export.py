@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from pathlib import Path
@@ -132,13 +133,43 @@ def test_real_stores_fit_the_schemas(tmp_path: Path) -> None:
         check(exported(read(real_store(name, tmp_path))))
 
 
-def test_packed_numbers_come_back_as_exact_as_six_digits() -> None:
-    values = np.random.default_rng(1).uniform(1e-7, 2e-7, 10_000)
-    back = encode.unpack(encode.pack(values))
-    assert np.abs(back / values - 1).max() < 5e-7
-    wide = np.geomspace(1e-9, 1.4e-6, 1000)
-    assert np.abs(encode.unpack(encode.pack(wide)) / wide - 1).max() < 5.1e-6
-    assert encode.unpack(encode.pack(np.full(200, 0.1))).tolist() == [0.1] * 200
+@pytest.mark.parametrize(("factor", "width"), [(1.0, 2), (1.08, 2), (1.09, 2.5), (2.15, 2.5), (2.16, 3), (1400.0, 3)])
+def test_packed_numbers_come_back_within_five_in_a_million(factor: float, width: float) -> None:
+    values = np.append(np.random.default_rng(1).uniform(1e-7, factor * 1e-7, 9_999), [1e-7, factor * 1e-7])
+    packed = encode.pack(values)
+    assert packed["width"] == width
+    assert len(packed["text"]) == math.ceil(len(values) / 2) * 5 if width == 2.5 else len(values) * width
+    back = encode.unpack(packed, len(values))
+    assert np.abs(back / values - 1).max() <= 5.0001e-6
+    assert np.allclose(back[-2:], values[-2:], rtol=1e-14)
+
+
+EXTREME = [5e-324, 1e-310, 2.3e-308, 1e-5, 1.0, 1e300, 1.7e308]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("smallest", EXTREME)
+@pytest.mark.parametrize("largest", EXTREME)
+def test_huge_and_tiny_numbers_are_exported_without_overflow(tmp_path: Path, smallest: float, largest: float) -> None:
+    ends = [smallest, largest]
+    for number in range(120):
+        value, other = ends[number % 2], ends[(number + 1) % 2]
+        rows = {
+            "m.time_x": result([value], low=[-1.7e308], high=[1.7e308]),
+            "m.track_signed": result([value if number % 3 else -other], low=[-other], high=[value]),
+        }
+        write(tmp_path, number, rows)
+    files = exported(read(tmp_path))
+    check(files)
+    series = [json.loads(content) for path, content in files.items() if path.startswith("data/series/")]
+    found = next(item["value"] for item in series if item["benchmark"] == "m.time_x")
+    values = found if isinstance(found, list) else encode.unpack(found, 120).tolist()
+    assert values == pytest.approx(ends * 60, rel=5.1e-6, abs=0.0)
+    scale = next(json.loads(content) for path, content in files.items() if path.endswith("scale.json"))
+    assert (scale["from"][0], scale["to"][0]) == (min(ends), max(ends))
+    block = next(json.loads(content) for path, content in files.items() if path.endswith("000.json"))
+    low, high = encode.numbers(block["value"][0] + block["value"][1], 2).reshape(2, 2)[:, 0]
+    assert {int(low), int(high)} == ({0} if smallest == largest else {0, 8095})
 
 
 @pytest.mark.parametrize(
@@ -286,21 +317,6 @@ def test_a_damaged_cache_is_none(tmp_path: Path, damage: bytes | None) -> None:
         path.write_bytes(path.read_bytes()[:-20] if damage is None else damage)
     again = read(results, cache=cache)
     assert dict(export.files(again, changed.find(again, cache=cache))) == exported(read(results))
-
-
-def test_several_processes_write_what_one_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export, "_WORTH_PROCESSES", 1)
-    small(tmp_path / "results")
-    history = read(tmp_path / "results")
-    total = export.write(history, changed.find(history), tmp_path / "site", processes=2)
-    expected = exported(history)
-    written = {
-        path.relative_to(tmp_path / "site").as_posix(): path.read_bytes()
-        for path in (tmp_path / "site").rglob("*")
-        if path.is_file()
-    }
-    assert written == expected
-    assert total == sum(map(len, expected.values()))
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kathmandu"])

@@ -585,12 +585,11 @@ def test_the_browser_writes_values_as_the_build_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(NODE is None, reason="node is not installed")
-def test_the_browser_reads_columns_as_they_were_written(tmp_path: Path) -> None:
-    import numpy as np
-
+@pytest.mark.parametrize(("spread", "width"), [(0.01, 2), (0.1, 2.5), (1.0, 3)])
+def test_the_browser_reads_columns_as_they_were_written(tmp_path: Path, spread: float, width: float) -> None:
     generator = np.random.default_rng(5)
-    values = np.exp(generator.normal(size=500))
-    positions = np.flatnonzero(generator.random(900) < 0.6).astype(np.int32)[:500]
+    values = np.exp(spread * generator.normal(size=501).clip(-3, 3))
+    positions = np.flatnonzero(generator.random(900) < 0.6).astype(np.int32)[:501]
     file = {
         "commit": encode.positions(positions),
         "state": encode.runs(np.zeros(len(positions), np.uint8)),
@@ -605,7 +604,8 @@ def test_the_browser_reads_columns_as_they_were_written(tmp_path: Path) -> None:
     found = run_module(tmp_path, program)
     assert isinstance(found, dict)
     assert found["position"] == positions.tolist()
-    np.testing.assert_allclose(found["value"], encode.unpack(file["value"]), rtol=1e-12)
+    assert file["value"]["width"] == width
+    np.testing.assert_allclose(found["value"], encode.unpack(file["value"], len(positions)), rtol=1e-12)
     np.testing.assert_allclose(found["low"], values[: len(positions)] * 0.9, rtol=0.02)
     assert set(found["high"]) == {None}
     assert found["old"] == [True] * 10 + [False] * (len(positions) - 10)

@@ -109,7 +109,7 @@ async function start() {
     const even = new Set(scale.even);
     const versions = Object.fromEntries(Object.entries(scale.versions).map(([at, pairs]) => [at, repeated(pairs)[side.place]]));
     scale.key.forEach((key, at) => {
-      const code = number(text, at, 2);
+      const code = 2 * at < text.length ? number(text, at, 2) : COARSE_LEVELS + 4;
       const benchmark = index.benchmarks[scale.benchmark[at]];
       const params = benchmark.params[scale.params[at]];
       let given = null;
@@ -119,7 +119,7 @@ async function start() {
         if (!state) return;
       } else {
         const [from, to, share] = [scale.from[at], scale.to[at], code / COARSE_LEVELS];
-        given = even.has(at) ? from + share * (to - from) : from * Math.exp(share * Math.log(to / from));
+        given = even.has(at) ? (1 - share) * from + share * to : from * Math.exp(share * (Math.log(to) - Math.log(from)));
       }
       found.set(`${benchmark.name}(${params.join(", ")})`, {
         name: benchmark.name, params: label(benchmark, params), unit: benchmark.unit, direction: benchmark.direction,

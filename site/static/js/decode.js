@@ -3,7 +3,8 @@ const LETTERS = Array.from({ length: 92 }, (_, at) => at + 35).filter((code) => 
 const CODE = new Int16Array(128).fill(-1);
 LETTERS.forEach((letter, at) => { CODE[letter] = at; });
 const BASE = 90;
-const VALUE_LEVELS = BASE ** 3 - 1;
+// Characters a value, and the highest level they can say. Of 2.5, two values share five.
+const LEVELS = { 2: BASE ** 2 - 1, 2.5: 76842, 3: BASE ** 3 - 1 };
 export const COARSE_LEVELS = BASE ** 2 - 5;
 
 export function number(text, at, width) {
@@ -31,10 +32,17 @@ export function runs(pairs) {
 }
 
 function unpack(packed) {
-  const count = packed.text.length / 3;
-  const span = Math.log(packed.to / packed.from);
-  const found = new Array(count);
-  for (let at = 0; at < count; at += 1) found[at] = packed.from * Math.exp((number(packed.text, at, 3) / VALUE_LEVELS) * span);
+  const { text, width } = packed;
+  const levels = LEVELS[width];
+  const step = Math.log(packed.to / packed.from) / levels;
+  const found = [];
+  if (width === 2.5) {
+    for (let at = 0; at < text.length / 5; at += 1) {
+      const both = number(text, at, 5);
+      found.push(Math.floor(both / (levels + 1)), both % (levels + 1));
+    }
+  } else for (let at = 0; at < text.length / width; at += 1) found.push(number(text, at, width));
+  for (let at = 0; at < found.length; at += 1) found[at] = packed.from * Math.exp(found[at] * step);
   return found;
 }
 

@@ -2,6 +2,9 @@
 
 A file counts as unchanged when its size and time are what they were, or else when its bytes are. The cache may be
 deleted at any time, and what cannot be read of it is as good as absent: results are the same with and without it.
+
+It is kept in pieces, each whole in itself: the first has a store as it was, the others what came later, so that a new
+result does not make all of it be written again. Of a file that is in several pieces the newest counts.
 """
 
 from __future__ import annotations
@@ -11,7 +14,6 @@ import dataclasses
 import hashlib
 import json
 import os
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +25,11 @@ from machmeter.errors import from_os_error
 from machmeter.history.columns import Header, Table
 
 FOLDER = ".machmeter-cache"
-FORMAT = 1  # raise it whenever the same file comes to be read differently
 
-_FILE = "columns.bin"
+_PIECES = "columns-*.bin"
+_MOST_PIECES = 16
+# What decides how a file is read: when any of it changes, what is kept is read again.
+_CODE = ("cache.py", "columns.py", "files.py", "model.py")
 # A file that was changed twice within this many seconds may have the same time both times.
 _RACY_SECONDS = 2.0
 
@@ -67,8 +71,8 @@ def read_stamped(path: Path) -> tuple[bytes, Stamp]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept:
-    """What the cache has: the columns, and by path the stamp of each file in them or the reason it was left out."""
+class Piece:
+    """A piece of the cache: columns, and by path the stamp of each file in them or the reason it was left out."""
 
     table: Table
     stamps: Mapping[str, Stamp]
@@ -76,12 +80,21 @@ class Kept:
     seen_at: float
 
 
-def load(folder: Path) -> Kept | None:
-    """Return what is kept in `folder`, or None where that is nothing or of another format."""
+def load(folder: Path) -> list[Piece]:
+    """Return the pieces in `folder`, the oldest first; none that is damaged or was made by other code."""
+    code = _code()
+    return [piece for path in sorted(folder.glob(_PIECES)) if (piece := _load(path, code))]
+
+
+def _code() -> str:
+    return digest(b"\0".join(Path(__file__).with_name(name).read_bytes() for name in _CODE))
+
+
+def _load(path: Path, code: str) -> Piece | None:
     try:
-        with (folder / _FILE).open("rb") as stream:
+        with path.open("rb") as stream:
             told = json.loads(np.lib.format.read_array(stream, allow_pickle=False).tobytes())
-            if told["format"] != FORMAT:
+            if told["code"] != code:
                 return None
             columns = {name: np.lib.format.read_array(stream, allow_pickle=False) for name in told["columns"]}
         table = Table(
@@ -91,7 +104,7 @@ def load(folder: Path) -> Kept | None:
             **columns,
         )
         stamps = {path: Stamp(size=size, time=when, digest=text) for path, (size, when, text) in told["stamps"].items()}
-        return Kept(table=table, stamps=stamps, unusable=told["unusable"], seen_at=float(told["seen_at"]))
+        return Piece(table=table, stamps=stamps, unusable=told["unusable"], seen_at=float(told["seen_at"]))
     except Exception:  # a damaged file raises almost anything
         return None
 
@@ -101,21 +114,46 @@ def _header(item: dict[str, Any]) -> Header:
     return Header(**{**item, **pairs, "problems": tuple(item["problems"])})
 
 
-def save(folder: Path, table: Table, stamps: Mapping[str, Stamp], unusable: Mapping[str, str]) -> None:
-    """Keep `table` in `folder`. Raises StoreUnwritable or DiskFull."""
-    arrays = table.arrays()
+def add(folder: Path, piece: Piece) -> None:
+    """Keep one more piece in `folder`. Raises StoreUnwritable or DiskFull."""
+    _save(folder, piece, max(map(_number, folder.glob(_PIECES)), default=0) + 1)
+
+
+def replace(folder: Path, piece: Piece) -> None:
+    """Keep `piece` in `folder` instead of all that was there. Raises StoreUnwritable or DiskFull."""
+    older = list(folder.glob(_PIECES))
+    _save(folder, piece, max(map(_number, older), default=0) + 1)
+    for path in older:
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def worth_replacing(pieces: int, files: int, useful: int) -> bool:
+    """Return whether a cache of so many pieces and files, `useful` of which still count, should be written anew."""
+    return pieces == 0 or pieces >= _MOST_PIECES or useful < 0.8 * files
+
+
+def _number(path: Path) -> int:
+    name = path.stem.rpartition("-")[2]
+    return int(name) if name.isdecimal() else 0
+
+
+def _save(folder: Path, piece: Piece, number: int) -> None:
+    arrays = piece.table.arrays()
     about = {
-        "format": FORMAT,
+        "code": _code(),
         "columns": list(arrays),
-        "headers": [dataclasses.asdict(header) for header in table.headers],
-        "grids": table.grids,
-        "versions": table.versions,
-        "stamps": {path: (item.size, item.time, item.digest) for path, item in stamps.items()},
-        "unusable": dict(unusable),
-        "seen_at": time.time(),
+        "headers": [dataclasses.asdict(header) for header in piece.table.headers],
+        "grids": piece.table.grids,
+        "versions": piece.table.versions,
+        "stamps": {path: (item.size, item.time, item.digest) for path, item in piece.stamps.items()},
+        "unusable": dict(piece.unusable),
+        "seen_at": piece.seen_at,
     }
     text = np.frombuffer(json.dumps(about, allow_nan=False).encode(), np.uint8)
-    write(folder / _FILE, lambda path: _write_arrays(path, [text, *arrays.values()]))
+    # Names sort as the numbers do.
+    target = folder / _PIECES.replace("*", f"{number:09}")
+    write(target, lambda path: _write_arrays(path, [text, *arrays.values()]))
 
 
 def _write_arrays(path: Path, arrays: list[Any]) -> None:

@@ -52,9 +52,11 @@ def places(history: History) -> dict[str, int]:
 
 def files(group: Group, placed: dict[str, int]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield path and content of the columns of one machine and environment."""
-    ends = [_ends(item) for item in group.series]
-    yield f"{group.folder}/scale.json", scale(group.series, ends, placed, group.ran)
-    codes = _codes(group.series, ends, group.ran)
+    some = sorted(group.series, key=_is_silent)
+    ends = [_ends(item) for item in some]
+    yield f"{group.folder}/scale.json", scale(some, ends, placed, group.ran)
+    speaking = [item for item in some if not _is_silent(item)]
+    codes = _codes(speaking, ends[: len(speaking)], group.ran)
     for number, start in enumerate(range(0, len(group.ran), RUNS_PER_FILE)):
         block = slice(start, start + RUNS_PER_FILE)
         content = {
@@ -63,6 +65,11 @@ def files(group: Group, placed: dict[str, int]) -> Iterator[tuple[str, dict[str,
             "value": [encode.letters(code, 2) for code in codes[block]],
         }
         yield f"{group.folder}/{number:03}.json", content
+
+
+def _is_silent(item: Series) -> bool:
+    """Return whether a series was never tried: it comes after the others, and columns end before it."""
+    return not np.isin(item.state, (OK, FAILED, UNREADABLE)).any()
 
 
 _Ends = tuple[float, float, bool]  # smallest and largest value, and whether all are positive
@@ -109,7 +116,7 @@ def _ends(item: Series) -> _Ends:
 
 def _spread(item: Series) -> float:
     """Return the typical half-width of an interval as a share of the value: a smaller difference means nothing."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         share = (item.high - item.low) / 2 / np.abs(item.value)
     share = share[np.isfinite(share)]
     return float(np.partition(share, len(share) // 2)[len(share) // 2]) if len(share) else float("nan")
@@ -128,11 +135,7 @@ def _codes(some: list[Series], ends: list[_Ends], ran: NDArray[np.int32]) -> NDA
         value = item.value[measured]
         if positive:
             code[measured] = encode.levels(value, least, most, encode.COARSE_LEVELS)
-        elif most > least:
-            # Halved first: the distance of two numbers can be more than the largest number.
-            share = (value / 2 - least / 2) / (most / 2 - least / 2)
-            code[measured] = np.rint(share * encode.COARSE_LEVELS).astype(np.int64)
         else:
-            code[measured] = 0
+            code[measured] = encode.even_levels(value, least, most, encode.COARSE_LEVELS)
         codes[number, place[item.commits]] = code
     return codes.T

@@ -1,14 +1,15 @@
 """How columns of numbers are written in the exported data: as plain JSON where that is small, packed where it is not.
 
 Plain columns are lists of numbers with six significant digits. A long column of a noisy series would be mostly digits
-of its noise, so it is packed into text of three characters a value: its logarithm, in 728,999 equal steps between the
-smallest and the largest value, which is as exact as six digits where they differ by no more than a factor of two, and
-never worse than five in a million. `site/static/schema/series.schema.json` says how to read both.
+of its noise, so it is packed into text: the logarithm of each value in equal steps between the smallest and the largest
+value, with two, two and a half or three characters a value, as many as it takes to come within five in a million: as
+near as six digits are. `site/static/schema/series.schema.json` says how to read both.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -19,7 +20,9 @@ from numpy.typing import NDArray
 ALPHABET = bytes(code for code in range(35, 127) if code != 92)[:90]
 BASE = len(ALPHABET)
 
-VALUE_LEVELS = BASE**3 - 1
+# Characters a value and the highest level they can say: two values share five characters.
+WIDTHS = {2.0: BASE**2 - 1, 2.5: 76_842, 3.0: BASE**3 - 1}
+ERROR = 5e-6  # of a packed value, relative
 COARSE_LEVELS = BASE**2 - 5  # two characters; the four codes above are for what is no number
 PACKED_FROM = 100  # values; a shorter column is small anyway, and plain numbers are easier to use
 _WIDEST = 1480.0  # largest over smallest value; beyond, a level would be coarser than five in a million
@@ -52,23 +55,45 @@ def can_be_packed(values: NDArray[np.float64]) -> bool:
 
 
 def pack(values: NDArray[np.float64]) -> dict[str, Any]:
-    """Return `values` packed: {"from", "to", "text"}. Ask `can_be_packed` first."""
+    """Return `values` packed: {"from", "to", "width", "text"}. Ask `can_be_packed` first."""
     least, most = float(values.min()), float(values.max())
-    return {"from": least, "to": most, "text": letters(levels(values, least, most, VALUE_LEVELS), 3)}
+    span = math.log(most / least)
+    width = next((width for width, count in WIDTHS.items() if span <= 2 * ERROR * count), 3.0)
+    code = levels(values, least, most, WIDTHS[width])
+    if width == 2.5:
+        code = np.append(code, np.zeros(len(code) % 2, np.int64)).reshape(-1, 2) @ [WIDTHS[2.5] + 1, 1]
+        return {"from": least, "to": most, "width": 2.5, "text": letters(code, 5)}
+    return {"from": least, "to": most, "width": int(width), "text": letters(code, int(width))}
 
 
-def unpack(packed: dict[str, Any]) -> NDArray[np.float64]:
-    """Return the values that were packed: the reference for readers in other languages."""
-    code = numbers(packed["text"], 3)
-    return np.asarray(packed["from"] * np.exp(code / VALUE_LEVELS * np.log(packed["to"] / packed["from"])))
+def unpack(packed: dict[str, Any], count: int) -> NDArray[np.float64]:
+    """Return the `count` values that were packed: the reference for readers in other languages."""
+    width = packed["width"]
+    if width == 2.5:
+        code = np.stack(np.divmod(numbers(packed["text"], 5), WIDTHS[2.5] + 1), axis=1).ravel()[:count]
+    else:
+        code = numbers(packed["text"], width)
+    return np.asarray(packed["from"] * np.exp(code / WIDTHS[width] * np.log(packed["to"] / packed["from"])))
 
 
 def levels(values: NDArray[np.float64], least: float, most: float, count: int) -> NDArray[np.int64]:
     """Return the nearest of the levels 0 to `count`, equally far apart in logarithm between `least` and `most`."""
+    if math.isfinite(most / least):
+        span, share = math.log(most / least), np.log(values / least)
+    else:  # more than the largest number
+        span, share = math.log(most) - math.log(least), np.log(values) - math.log(least)
+    if span <= 0.0:
+        return np.zeros(len(values), np.int64)
+    return np.asarray(np.minimum(np.rint(share * (count / span)).astype(np.int64), count))
+
+
+def even_levels(values: NDArray[np.float64], least: float, most: float, count: int) -> NDArray[np.int64]:
+    """Return the nearest of the levels 0 to `count`, equally far apart between `least` and `most`."""
     if most <= least:
         return np.zeros(len(values), np.int64)
-    code = np.rint(np.log(values / least) * (count / np.log(most / least))).astype(np.int64)
-    return np.asarray(np.minimum(code, count))
+    if math.isinf(most - least):  # the distance of two numbers can be more than the largest number
+        values, least, most = values / 2, least / 2, most / 2
+    return np.asarray(np.rint((values - least) / (most - least) * count).astype(np.int64))
 
 
 def letters(codes: NDArray[np.int64], width: int) -> str:
@@ -96,9 +121,11 @@ def bounds(value: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[n
     0 is no distance, 89 no bound, and k between them 10^(-6 + 7 (k - 1) / 87) of the value.
     """
     distance = np.empty((len(value), 2))
-    distance[:, 0], distance[:, 1] = (value - low) / value, (high - value) / value
+    with np.errstate(over="ignore"):  # too far from the value to be said: no bound
+        distance[:, 0], distance[:, 1] = 1.0 - low / value, high / value - 1.0
     none, least = ~np.isfinite(distance), distance < _SMALLEST_BOUND / 2
     distance[none | least] = 1.0
+    distance = np.minimum(distance, _SMALLEST_BOUND * 10**_BOUND_DECADES)
     code = np.rint(1 + np.log10(distance / _SMALLEST_BOUND) * ((_BOUND_LEVELS - 1) / _BOUND_DECADES))
     code = np.minimum(np.maximum(code, 1), _BOUND_LEVELS)
     code[least], code[none] = 0, _NO_BOUND
@@ -119,12 +146,13 @@ def positions(ascending: NDArray[np.int32]) -> list[int]:
         return []
     if ascending[-1] - ascending[0] + 1 == len(ascending):
         return [int(ascending[0]), len(ascending)]
-    gaps = np.flatnonzero(np.diff(ascending) != 1) + 1
-    begins = np.concatenate([[0], gaps])
-    ends = np.concatenate([gaps, [len(ascending)]])
-    first = ascending[begins].astype(np.int64)
-    after = np.concatenate([[0], ascending[ends[:-1] - 1].astype(np.int64) + 1])
-    found: list[int] = np.stack([first - after, ends - begins], axis=1).ravel().tolist()
+    found: list[int] = []
+    begin = after = 0
+    # A few gaps are quicker one by one than as columns.
+    for gap in [*np.flatnonzero(ascending[1:] - ascending[:-1] != 1).tolist(), len(ascending) - 1]:
+        first, last = int(ascending[begin]), int(ascending[gap])
+        found += [first - after, gap + 1 - begin]
+        begin, after = gap + 1, last + 1
     return found
 
 
@@ -132,11 +160,11 @@ def runs(values: NDArray[Any]) -> list[int]:
     """Return `values` as [count, value, count, value, ...]."""
     if not len(values):
         return []
-    if (values == values[0]).all():
-        return [len(values), int(values[0])]
-    begins = np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])
-    counts = np.diff(np.concatenate([begins, [len(values)]]))
-    found: list[int] = np.stack([counts, values[begins].astype(np.int64)], axis=1).ravel().tolist()
+    found: list[int] = []
+    begin = 0
+    for end in [*(np.flatnonzero(values[1:] != values[:-1]) + 1).tolist(), len(values)]:
+        found += [end - begin, int(values[begin])]
+        begin = end
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -27,47 +28,67 @@ class Parsed:
     table: Table
     unusable: Mapping[str, str]
     stamps: Mapping[str, Stamp]
-    changed: bool  # whether this is not just what the cache has
+    seen_at: float
+    fresh: caching.Piece  # what the cache does not have
+    pieces: int  # that the cache has
+    kept: int  # files in them
 
     def keep(self, cache: Path, table: Table) -> None:
-        """Keep `table`, which has the same files in the order in which they are wanted, for the next time."""
-        caching.save(cache, table, self.stamps, self.unusable)
+        """Keep what was parsed for the next time. `table` has the files in the order in which they are wanted."""
+        useful = len(self.stamps) - len(self.fresh.stamps)
+        if caching.worth_replacing(self.pieces, self.kept, useful):
+            whole = caching.Piece(table=table, stamps=self.stamps, unusable=self.unusable, seen_at=self.seen_at)
+            caching.replace(cache, whole)
+        elif self.fresh.stamps:
+            caching.add(cache, self.fresh)
 
 
 def parse_all(results: Path, cache: Path | None, jobs: int, progress: Progress | None = None) -> Parsed:
     """Return all result files under `results`, what did not change from the folder `cache` where one is given."""
     paths = files.find(results)
-    kept = caching.load(cache) if cache else None
-    fresh = _unchanged(results, paths, kept)
-    changed = [path for path in paths if path not in fresh]
+    pieces = caching.load(cache) if cache else []
+    owner = _unchanged(results, paths, pieces)
+    changed = [path for path in paths if path not in owner]
     done = len(paths) - len(changed)
     tables: list[Table] = []
     unusable: dict[str, str] = {}
     stamps: dict[str, Stamp] = {}
-    if kept:
-        still = [number for number, header in enumerate(kept.table.headers) if header.path in fresh]
-        tables.append(kept.table.select(still))
-        unusable |= {path: reason for path, reason in kept.unusable.items() if path in fresh}
-        stamps |= {path: kept.stamps[path] for path in fresh}
-    for table, reasons, seen in _parse(results, changed, jobs, stamped=cache is not None):
-        tables.append(table)
-        unusable |= reasons
-        stamps |= seen
+    for piece in pieces:
+        of_piece = [header.path for header in piece.table.headers]
+        tables.append(piece.table.select([at for at, path in enumerate(of_piece) if owner.get(path) is piece]))
+        unusable |= {path: reason for path, reason in piece.unusable.items() if owner.get(path) is piece}
+        stamps |= {path: stamp for path, stamp in piece.stamps.items() if owner.get(path) is piece}
+    seen_at = time.time()
+    parsed: list[Table] = []
+    bad: dict[str, str] = {}
+    seen: dict[str, Stamp] = {}
+    for table, reasons, of_batch in _parse(results, changed, jobs, stamped=cache is not None):
+        parsed.append(table)
+        bad |= reasons
+        seen |= of_batch
         done += len(table.headers) + len(reasons)
         if progress:
             progress(done, len(paths))
+    fresh = columns.concatenate(parsed)
     return Parsed(
-        table=columns.concatenate(tables),
-        unusable=dict(sorted(unusable.items())),
-        stamps=stamps,
-        changed=kept is None or bool(changed) or set(kept.stamps) != fresh,
+        table=columns.concatenate([*tables, fresh]),
+        unusable=dict(sorted((unusable | bad).items())),
+        stamps=stamps | seen,
+        seen_at=seen_at,
+        fresh=caching.Piece(table=fresh, stamps=seen, unusable=bad, seen_at=seen_at),
+        pieces=len(pieces),
+        kept=sum(len(piece.stamps) for piece in pieces),
     )
 
 
-def _unchanged(results: Path, paths: Iterable[str], kept: caching.Kept | None) -> set[str]:
-    if kept is None:
-        return set()
-    return {path for path in paths if path in kept.stamps and kept.stamps[path].proves(results / path, kept.seen_at)}
+def _unchanged(results: Path, paths: Iterable[str], pieces: Sequence[caching.Piece]) -> dict[str, caching.Piece]:
+    """Return which piece has each path that did not change since: the newest that knows it."""
+    known = {path: piece for piece in pieces for path in piece.stamps}
+    return {
+        path: known[path]
+        for path in paths
+        if path in known and known[path].stamps[path].proves(results / path, known[path].seen_at)
+    }
 
 
 _Batch = tuple[Table, dict[str, str], dict[str, Stamp]]

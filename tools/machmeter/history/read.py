@@ -50,7 +50,7 @@ def read(
     table, placed = grouping.in_order(
         parsed.table, Places(machine=of_machine, environment=of_environment, commit=of_commit)
     )
-    if cache and parsed.changed:
+    if cache:
         parsed.keep(cache, table)
     found = grouping.catalogue(table, known, settings or Settings())
     series, twice = grouping.series(table, placed, machines, environments, found)

@@ -162,7 +162,8 @@ def interval(item: Series, point: int | None) -> str:
     value, low, high = (float(column[point]) for column in (item.value, item.low, item.high))
     if not value or not math.isfinite(low) or not math.isfinite(high):
         return ""
-    return f"± {words.digits(50 * abs((high - low) / value), 2)} %"
+    half = 50 * abs(high / value - low / value)
+    return f"± {words.digits(half, 2)} %" if math.isfinite(half) else ""
 
 
 def _events(chosen: Sequence[Series], site: Site) -> list[Event]:
