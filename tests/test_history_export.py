@@ -15,7 +15,8 @@ import pytest
 
 from asvstore import real_store, result, write
 from machmeter.changes.detect import Step
-from machmeter.history import changed, encode, export
+from machmeter.history import cache as caching
+from machmeter.history import changed, encode, export, files
 from machmeter.history.badges import badge
 from machmeter.history.model import History
 from machmeter.history.read import read
@@ -294,6 +295,43 @@ def test_with_and_without_a_cache_the_bytes_are_the_same(tmp_path: Path) -> None
     next((results / "other").glob("05*.json")).unlink()
     fresh, kept = both()
     assert kept == fresh
+
+
+def test_only_what_is_new_is_parsed_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results, cache = tmp_path / "results", tmp_path / "cache"
+    small(results)
+    (results / "here" / "odd.json").write_text("{")
+    parsed: list[str] = []
+    parse = files.parse
+
+    def noted(content: bytes, path: str) -> Any:
+        parsed.append(path)
+        return parse(content, path)
+
+    monkeypatch.setattr(files, "parse", noted)
+
+    def pieces() -> list[str]:
+        age(results)
+        parsed.clear()
+        read(results, cache=cache)
+        return sorted(path.name for path in cache.glob("columns-*"))
+
+    assert (pieces(), len(parsed)) == (["columns-000000001.bin"], 4)
+    assert (pieces(), parsed) == (["columns-000000001.bin"], [])
+    write(results, 7, {"m.time_x": result([7.0])})
+    assert (pieces(), parsed) == (["columns-000000001.bin", "columns-000000002.bin"], ["here/07070707-env.json"])
+    assert (pieces(), parsed) == (["columns-000000001.bin", "columns-000000002.bin"], [])
+    for path in sorted(results.rglob("0*.json"))[1:]:  # most of what is kept is of no use any more
+        path.unlink()
+    assert (pieces(), parsed) == (["columns-000000003.bin"], [])
+
+
+def test_what_other_code_has_read_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small(tmp_path / "results")
+    read(tmp_path / "results", cache=tmp_path / "cache")
+    assert len(caching.load(tmp_path / "cache")) == 1
+    monkeypatch.setattr(caching, "_CODE", ("files.py",))
+    assert caching.load(tmp_path / "cache") == []
 
 
 def test_a_file_that_changed_is_read_again_whatever_its_time_says(tmp_path: Path) -> None:

@@ -13,13 +13,15 @@ import contextlib
 import dataclasses
 import hashlib
 import json
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from machmeter.errors import from_os_error
 from machmeter.history.columns import Header, Table
@@ -96,7 +98,7 @@ def _load(path: Path, code: str) -> Piece | None:
             told = json.loads(np.lib.format.read_array(stream, allow_pickle=False).tobytes())
             if told["code"] != code:
                 return None
-            columns = {name: np.lib.format.read_array(stream, allow_pickle=False) for name in told["columns"]}
+            columns = {name: _mapped(path, stream) for name in told["columns"]}
         table = Table(
             headers=tuple(_header(item) for item in told["headers"]),
             grids=tuple((name, tuple(tuple(values) for values in params)) for name, params in told["grids"]),
@@ -107,6 +109,20 @@ def _load(path: Path, code: str) -> Piece | None:
         return Piece(table=table, stamps=stamps, unusable=told["unusable"], seen_at=float(told["seen_at"]))
     except Exception:  # a damaged file raises almost anything
         return None
+
+
+def _mapped(path: Path, stream: BinaryIO) -> NDArray[Any]:
+    """Return the array that begins where `stream` is, without reading it yet, and go to its end."""
+    np.lib.format.read_magic(stream)
+    shape, _, kind = np.lib.format.read_array_header_1_0(stream)
+    if kind.hasobject:
+        raise ValueError("objects are never kept")
+    begin, size = stream.tell(), math.prod(shape) * kind.itemsize
+    if begin + size > path.stat().st_size:
+        raise ValueError("is not whole")
+    found = np.memmap(stream, kind, "r", begin, shape) if size else np.empty(shape, kind)
+    stream.seek(begin + size)
+    return found
 
 
 def _header(item: dict[str, Any]) -> Header:

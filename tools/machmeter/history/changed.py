@@ -85,6 +85,10 @@ def listed(history: History, changes: Mapping[str, Sequence[Change]]) -> list[Fo
 def _comparable(series: Series) -> Iterator[NDArray[np.intp]]:
     """Yield the points of each version that has numbers."""
     measured = series.measured
+    if len(series) and (series.version == series.version[0]).all():
+        if measured.any():
+            yield np.flatnonzero(measured)
+        return
     for version in np.unique(series.version[measured]):
         yield np.flatnonzero(measured & (series.version == version))
 

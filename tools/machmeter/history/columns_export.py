@@ -14,12 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from machmeter.history import encode
-from machmeter.history.model import FAILED, OK, UNREADABLE, History, Series
+from machmeter.history.model import FAILED, OK, STATES, UNREADABLE, History, Series
 
 RUNS_PER_FILE = 16
 
 # Codes of what is no number.
 ABSENT, GONE, NO_NUMBER, MISSING = (encode.COARSE_LEVELS + number for number in range(1, 5))
+
+_CODES = np.array(
+    [GONE if state == FAILED else NO_NUMBER if state == UNREADABLE else MISSING for state in range(len(STATES))]
+)
+# States, by number, of what was tried. Series that never were come last, and columns end before them.
+_TRIED = np.array([state in (OK, FAILED, UNREADABLE) for state in range(len(STATES))])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,10 +58,11 @@ def places(history: History) -> dict[str, int]:
 
 def files(group: Group, placed: dict[str, int]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield path and content of the columns of one machine and environment."""
-    some = sorted(group.series, key=_is_silent)
-    ends = [_ends(item) for item in some]
-    yield f"{group.folder}/scale.json", scale(some, ends, placed, group.ran)
-    speaking = [item for item in some if not _is_silent(item)]
+    tried = [bool(_TRIED[item.state].any()) for item in group.series]
+    speaking = [item for item, is_tried in zip(group.series, tried, strict=True) if is_tried]
+    silent = [item for item, is_tried in zip(group.series, tried, strict=True) if not is_tried]
+    ends = [_ends(item) for item in (*speaking, *silent)]
+    yield f"{group.folder}/scale.json", scale([*speaking, *silent], ends, placed, group.ran)
     codes = _codes(speaking, ends[: len(speaking)], group.ran)
     for number, start in enumerate(range(0, len(group.ran), RUNS_PER_FILE)):
         block = slice(start, start + RUNS_PER_FILE)
@@ -65,11 +72,6 @@ def files(group: Group, placed: dict[str, int]) -> Iterator[tuple[str, dict[str,
             "value": [encode.letters(code, 2) for code in codes[block]],
         }
         yield f"{group.folder}/{number:03}.json", content
-
-
-def _is_silent(item: Series) -> bool:
-    """Return whether a series was never tried: it comes after the others, and columns end before it."""
-    return not np.isin(item.state, (OK, FAILED, UNREADABLE)).any()
 
 
 _Ends = tuple[float, float, bool]  # smallest and largest value, and whether all are positive
@@ -107,7 +109,7 @@ def _versions(some: list[Series], ran: NDArray[np.int32]) -> dict[str, list[int]
 
 def _ends(item: Series) -> _Ends:
     """Return the smallest and the largest value, and whether all are positive. Ends are exact: one value is itself."""
-    value = item.value[item.state == OK]
+    value = item.value[item.measured]
     if not len(value):
         return 0.0, 0.0, False
     least, most = float(value.min()), float(value.max())
@@ -128,10 +130,8 @@ def _codes(some: list[Series], ends: list[_Ends], ran: NDArray[np.int32]) -> NDA
     place = np.zeros(int(ran.max(initial=0)) + 1, np.int64)
     place[ran] = np.arange(len(ran))
     for number, (item, (least, most, positive)) in enumerate(zip(some, ends, strict=True)):
-        measured = item.state == OK
-        code = np.full(len(item), MISSING, np.int64)
-        code[item.state == FAILED] = GONE
-        code[item.state == UNREADABLE] = NO_NUMBER
+        measured = item.measured
+        code = _CODES[item.state]
         value = item.value[measured]
         if positive:
             code[measured] = encode.levels(value, least, most, encode.COARSE_LEVELS)

@@ -28,6 +28,7 @@ PACKED_FROM = 100  # values; a shorter column is small anyway, and plain numbers
 _WIDEST = 1480.0  # largest over smallest value; beyond, a level would be coarser than five in a million
 
 _LETTERS = np.frombuffer(ALPHABET, np.uint8)
+_PAIRS = np.stack([np.repeat(_LETTERS, BASE), np.tile(_LETTERS, BASE)], axis=1)
 _CODES = np.full(128, 255, np.uint8)
 _CODES[_LETTERS] = np.arange(BASE)
 
@@ -61,8 +62,9 @@ def pack(values: NDArray[np.float64]) -> dict[str, Any]:
     width = next((width for width, count in WIDTHS.items() if span <= 2 * ERROR * count), 3.0)
     code = levels(values, least, most, WIDTHS[width])
     if width == 2.5:
-        code = np.append(code, np.zeros(len(code) % 2, np.int64)).reshape(-1, 2) @ [WIDTHS[2.5] + 1, 1]
-        return {"from": least, "to": most, "width": 2.5, "text": letters(code, 5)}
+        pairs = np.append(code, np.zeros(len(code) % 2, np.int64)).reshape(-1, 2)
+        both = pairs[:, 0] * (WIDTHS[2.5] + 1) + pairs[:, 1]
+        return {"from": least, "to": most, "width": 2.5, "text": letters(both, 5)}
     return {"from": least, "to": most, "width": int(width), "text": letters(code, int(width))}
 
 
@@ -99,10 +101,13 @@ def even_levels(values: NDArray[np.float64], least: float, most: float, count: i
 def letters(codes: NDArray[np.int64], width: int) -> str:
     """Return `codes` as text, `width` characters each, the first one counting most."""
     text = np.empty((len(codes), width), np.uint8)
-    rest = codes
-    for position in reversed(range(width)):
-        rest, digit = np.divmod(rest, BASE)
-        text[:, position] = _LETTERS[digit]
+    rest, end = codes, width
+    while end > 1:  # two characters at a time
+        rest, pair = np.divmod(rest, BASE * BASE) if end > 2 else (rest, rest)
+        text[:, end - 2 : end] = _PAIRS[pair]
+        end -= 2
+    if end:
+        text[:, 0] = _LETTERS[rest]
     return text.tobytes().decode("ascii")
 
 

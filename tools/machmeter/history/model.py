@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -133,12 +134,17 @@ class Series:
         """Return its parameters as a reader writes them: "int8, 8"."""
         return ", ".join(shown(value) for value in self.params)
 
-    @property
+    def point(self, commit: int) -> int | None:
+        """Return which of its points is of `commit`, or None."""
+        place = int(self.commits.searchsorted(commit))
+        return place if place < len(self) and self.commits[place] == commit else None
+
+    @cached_property
     def measured(self) -> NDArray[np.bool_]:
         """Return which points have a number."""
         return np.asarray(self.state == OK)
 
-    @property
+    @cached_property
     def older(self) -> NDArray[np.bool_]:
         """Return which points are of another version of the benchmark than the current one."""
         return np.asarray(self.version != self.benchmark.current)

@@ -91,14 +91,16 @@ def thin(x: Numbers, y: Numbers, pixels: float, step: float = 1.0) -> tuple[Numb
         return across, down
     bucket = np.cumsum(np.diff(stretch, prepend=stretch[0]) + np.diff(np.floor(across / step), prepend=0.0) != 0)
     begins = np.flatnonzero(np.diff(bucket, prepend=-1))
-    ends = []
+    sizes = np.diff(begins, append=len(down))
+    ends = np.zeros(len(down), bool)
     for extreme in (np.minimum, np.maximum):
         reached = extreme.reduceat(down, begins)
-        at = np.flatnonzero(down == np.repeat(reached, np.diff(begins, append=len(down))))
-        ends.append(at[np.unique(bucket[at], return_index=True)[1]])
-    kept = np.unique(np.concatenate(ends))
-    broken = np.flatnonzero(np.diff(stretch[kept])) + 1
-    return np.insert(across[kept], broken, np.nan), np.insert(down[kept], broken, np.nan)
+        at = np.flatnonzero(down == np.repeat(reached, sizes))
+        ends[at[np.flatnonzero(np.diff(bucket[at], prepend=-1))]] = True  # the first that reaches it
+    broken = np.flatnonzero(np.diff(stretch[ends])) + 1
+    if not len(broken):
+        return across[ends], down[ends]
+    return np.insert(across[ends], broken, np.nan), np.insert(down[ends], broken, np.nan)
 
 
 def _label(drawing: Drawing, x: Scale, dates: Sequence[tuple[float, str]]) -> None:

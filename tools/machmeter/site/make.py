@@ -10,7 +10,7 @@ from typing import Any
 from machmeter.history.model import Benchmark, Series, short_hash
 from machmeter.site import words
 from machmeter.site.pages import benchmark, changes, compare, data, failures, home, machines, method, model, versions
-from machmeter.site.pages.common import Link, ModelLink, Page, Site, history_href
+from machmeter.site.pages.common import Change, Link, ModelLink, Page, Site, history_href
 from machmeter.site.pages.own import Own
 from machmeter.site.render import Renderer
 from machmeter.site.swap import as_json
@@ -128,8 +128,13 @@ def _plain(text: str) -> str:
 
 
 def _feed(site: Site, base: str) -> dict[str, Any]:
+    def newest_first(change: Change) -> tuple[int, str, str]:
+        commit = site.commit(change)
+        return -commit.date, change.series.key, commit.hash
+
     entries = []
-    for row in sorted(changes.rows(site), key=lambda row: (-row["date"], row["key"], row["commit"]))[:FEED]:
+    for change in sorted(site.changes, key=newest_first)[:FEED]:
+        row = changes.row(change, site)
         name = " ".join(part for part in (row["benchmark"], row["params"]) if part)
         effect = f" {row['words']}"
         libraries = f" What else changed: {row['libraries']}." if row["libraries"] else ""

@@ -109,27 +109,20 @@ class Drawing:
 
     def line(self, x1: float, y1: float, x2: float, y2: float, kind: str) -> None:
         """Add a straight line."""
-        self.add(
-            '<path class="{k}" d="M{a} {b}L{c} {d}"/>',
-            k=kind, a=number(x1), b=number(y1), c=number(x2), d=number(y2),
-        )  # fmt: skip
+        drawn = f"M{number(x1)} {number(y1)}L{number(x2)} {number(y2)}"
+        self.trace(drawn, kind)
 
     def text(self, x: float, y: float, text: str, anchor: str = "start", kind: str = "") -> None:
         """Add words."""
-        self.add(
-            '<text x="{x}" y="{y}"{a}{k}>{t}</text>',
-            x=number(x), y=number(y), t=text,
-            a=Markup("") if anchor == "start" else Markup(' text-anchor="{}"').format(anchor),
-            k=Markup(' class="{}"').format(kind) if kind else "",
-        )  # fmt: skip
+        more = f' text-anchor="{anchor}"' if anchor != "start" else ""
+        more += f' class="{escape(kind)}"' if kind else ""
+        self.parts.append(Markup(f'<text x="{number(x)}" y="{number(y)}"{more}>{escape(text)}</text>'))
 
     def dot(self, x: float, y: float, kind: str, title: str = "", radius: float = 3.5) -> None:
         """Add a point; its `title` appears under the pointer."""
-        inner = Markup("<title>{}</title>").format(title) if title else Markup("")
-        self.add(
-            '<circle class="dot {k}" cx="{x}" cy="{y}" r="{r}">{t}</circle>',
-            k=kind, x=number(x), y=number(y), r=number(radius), t=inner,
-        )  # fmt: skip
+        inner = f"<title>{escape(title)}</title>" if title else ""
+        where = f'cx="{number(x)}" cy="{number(y)}" r="{number(radius)}"'
+        self.parts.append(Markup(f'<circle class="dot {escape(kind)}" {where}>{inner}</circle>'))
 
     def path(self, points: Sequence[tuple[float, float] | None], kind: str) -> None:
         """Add a line through `points`; None is a gap."""
@@ -138,7 +131,7 @@ class Drawing:
     def trace(self, drawn: str, kind: str) -> None:
         """Add a path, unless it is empty."""
         if drawn:
-            self.add('<path class="{k}" d="{d}"/>', k=kind, d=drawn)
+            self.parts.append(Markup(f'<path class="{escape(kind)}" d="{drawn}"/>'))
 
     def markup(self) -> Markup:
         """Return the finished SVG."""

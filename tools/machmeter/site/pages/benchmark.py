@@ -142,7 +142,8 @@ def _row(item: Series, chosen: bool, dimensions: Sequence[str], step: Change | N
         "stack": item.environment.stack or "",
         "value": float(item.value[last]) if last is not None else None,
         "error": interval(item, last),
-        "date": site.history.commits[int(item.commits[last])].date if last is not None else None,
+        "sorted_by": f"{item.value[last]:.6g}" if last is not None else "",
+        "day": site.days[int(item.commits[last])] if last is not None else words.NONE,
         "count": len(measured),
         "state": states.STATES[int(item.state[point])] if point >= 0 else "not run",
         "reason": item.reasons.get(point, ""),
@@ -229,15 +230,10 @@ def _points(chosen: Sequence[Series], ordered: Sequence[Series], site: Site) -> 
                 "hash": commit.hash,
                 "orphan": commit.orphan,
                 "date": commit.date,
-                "cells": [_cell(item, _point(item, at)) for item in chosen],
+                "cells": [_cell(item, item.point(at)) for item in chosen],
             }
         )
     return {"labels": [_label(item, ordered) for item in chosen], "rows": rows, "total": len(reached)}
-
-
-def _point(item: Series, commit: int) -> int | None:
-    place = int(np.searchsorted(item.commits, commit))
-    return place if place < len(item) and item.commits[place] == commit else None
 
 
 def _cell(item: Series, point: int | None) -> dict[str, Any]:

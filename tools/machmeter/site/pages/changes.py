@@ -10,12 +10,8 @@ SHOWN = 400  # on the page
 VERDICTS = ("regression", "improvement", "change")
 
 
-def rows(site: Site) -> list[dict[str, Any]]:
-    """Return every change as plain values, most important first, newest first among equals."""
-    return [_row(change, site) for change in site.changes]
-
-
-def _row(change: Change, site: Site) -> dict[str, Any]:
+def row(change: Change, site: Site) -> dict[str, Any]:
+    """Return a change as plain values."""
     series, commits = change.series, site.history.commits
     first, last = commits[int(series.commits[change.previous])], commits[int(series.commits[change.point])]
     return {
@@ -42,14 +38,13 @@ def _row(change: Change, site: Site) -> dict[str, Any]:
 
 def context(site: Site) -> dict[str, Any]:
     """Return what the page of changes shows."""
-    every = rows(site)
-    listed = every[:SHOWN]
-    counts = {verdict: sum(row["verdict"] == verdict for row in every) for verdict in VERDICTS}
+    listed = [row(change, site) for change in site.changes[:SHOWN]]
+    counts = {verdict: sum(change.verdict == verdict for change in site.changes) for verdict in VERDICTS}
     return {
         "changes": {"rows": listed, "counts": counts},
         "changes_caption": "Changes, most important first"
-        if len(every) == len(listed)
-        else f"The {len(listed)} most important of {len(every)} changes; the data have all",
+        if len(site.changes) == len(listed)
+        else f"The {len(listed)} most important of {len(site.changes)} changes; the data have all",
     }
 
 

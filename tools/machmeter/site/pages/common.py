@@ -111,6 +111,10 @@ class Site:
             found.setdefault(change.series.benchmark.key, []).append(change)
         return found
 
+    def commit(self, change: Change) -> Commit:
+        """Return the commit with which a change came."""
+        return self.history.commits[int(change.series.commits[change.point])]
+
     @cached_property
     def days(self) -> Sequence[str]:
         """Return the day of each commit."""

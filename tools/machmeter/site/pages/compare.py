@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from machmeter.history import compare
 from machmeter.history import model as states
-from machmeter.history.model import History, Machine, Run
+from machmeter.history.model import History, Machine, Run, Series
 from machmeter.metrics import Direction
 from machmeter.site import words
 from machmeter.site.pages.common import Site, commit_name, history_href, named
@@ -46,12 +46,13 @@ def judge(base: float, head: float, direction: Direction | None, noise: float = 
 def context(site: Site) -> dict[str, Any]:
     """Return what the page shows before anybody chooses: the two newest runs of each machine."""
     history = site.history
-    pairs = [pair for machine in history.machines if (pair := _pair(machine, history))]
+    newest = {machine.key: newest_pair(history, machine) for machine in history.machines}
+    pairs = [_pair(machine, *pair, history) for machine in history.machines if (pair := newest[machine.key])]
     measured = {run.machine.key for run in history.runs}
     return {
         "compare": {
             "machines": [
-                {"key": machine.slug, "name": machine.name, "sides": _sides(machine, history)}
+                {"key": machine.slug, "name": machine.name, "sides": _sides(newest[machine.key], history)}
                 for machine in history.machines
                 if machine.key in measured
             ],
@@ -61,10 +62,9 @@ def context(site: Site) -> dict[str, Any]:
     }
 
 
-def _sides(machine: Machine, history: History) -> list[str]:
+def _sides(pair: tuple[Run, Run] | None, history: History) -> list[str]:
     """Return the names of the sides that the page begins with, as `compare.js` calls them."""
-    pair = newest_pair(history, machine) or ()
-    return [f"{run.environment.slug}@{history.commits[run.commit].hash[:12]}" for run in pair]
+    return [f"{run.environment.slug}@{history.commits[run.commit].hash[:12]}" for run in pair or ()]
 
 
 def newest_pair(history: History, machine: Machine) -> tuple[Run, Run] | None:
@@ -79,10 +79,10 @@ def newest_pair(history: History, machine: Machine) -> tuple[Run, Run] | None:
             continue
         head = group[-1]
         mine = [item for item in history.series if item.machine.key == machine.key and item.environment.key == key]
-        measured = [set(item.commits[item.measured].tolist()) for item in mine]
-        at_head = [places for places in measured if head.commit in places]
+        at_head = [item for item in mine if _measured(item, head.commit)]
         common = [
-            (sum(run.commit in places for places in at_head), run.commit, run) for run in group[-1 - _LOOKED_BACK : -1]
+            (sum(_measured(item, run.commit) for item in at_head), run.commit, run)
+            for run in group[-1 - _LOOKED_BACK : -1]
         ]
         most, _, base = max(common, key=lambda entry: entry[:2])
         claim = (most > 0, not head.swept, head.commit)
@@ -91,11 +91,12 @@ def newest_pair(history: History, machine: Machine) -> tuple[Run, Run] | None:
     return (best[1], best[2]) if best else None
 
 
-def _pair(machine: Machine, history: History) -> dict[str, Any] | None:
-    sides = newest_pair(history, machine)
-    if sides is None:
-        return None
-    base, head = sides
+def _measured(item: Series, commit: int) -> bool:
+    place = item.point(commit)
+    return place is not None and bool(item.state[place] == states.OK)
+
+
+def _pair(machine: Machine, base: Run, head: Run, history: History) -> dict[str, Any]:
     found = compare.compare(compare.column(history, base), compare.column(history, head))
     rows = [_compared(pair, comparable=not found.incomparable) for pair in found.pairs]
     rows += [_lone(item, "failed") for item in found.failed]

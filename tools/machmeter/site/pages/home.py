@@ -25,10 +25,10 @@ RECENT_DAYS = 180
 def context(site: Site, own: Own) -> dict[str, Any]:
     """Return what the first page shows."""
     history = site.history
-    every = changes.rows(site)
+    every = site.changes
     since = max((commit.date for commit in history.commits), default=0) - RECENT_DAYS * 86_400_000
-    recent = [row for row in every if row["date"] >= since]
-    steps = (recent or every)[:SHOWN]
+    recent = [change for change in every if site.commit(change).date >= since]
+    steps = [changes.row(change, site) for change in (recent or every)[:SHOWN]]
     return {
         "home": {
             "lead": _lead(site, own),
