@@ -180,15 +180,28 @@ def test_what_cannot_be_packed_stays_plain(values: list[float]) -> None:
     assert not encode.can_be_packed(np.array(values))
 
 
-def test_intervals_come_back_within_a_tenth() -> None:
+@pytest.mark.parametrize(("most", "width"), [(4e-2, 1), (5e-2, 1.5), (1.6, 1.5), (2.0, 2), (10.0, 2)])
+def test_intervals_come_back_within_a_tenth(most: float, width: float) -> None:
     value = np.full(7, 2.0)
-    low = np.array([2.0, 1.99, 1.0, -5.0, NAN, 1.5, 2.0 - 1e-9])
-    high = np.array([2.0, 2.02, 2.5, 9.0, 2.2, NAN, 2.0 + 1e-5])
+    below, above = (
+        np.array([0.01, most, 0.01, NAN, 0.02, 0.01, 0.03]),
+        np.array([most, 0.01, 0.01, 0.02, NAN, 0.01, most]),
+    )
+    packed = encode.bounds(value, value * (1 - below), value * (1 + above))
+    assert packed["width"] == width
+    low, high = encode.unbound(value, packed)
+    np.testing.assert_allclose(1 - low / value, below, rtol=0.11)
+    np.testing.assert_allclose(high / value - 1, above, rtol=0.11)
+
+
+def test_intervals_of_no_width_and_without_ends() -> None:
+    value = np.array([2.0, 2.0, 2.0])
+    low, high = np.array([2.0, NAN, 2.0 - 1e-9]), np.array([2.0, NAN, 2.0 + 1e-5])
     back_low, back_high = encode.unbound(value, encode.bounds(value, low, high))
-    for found, given in ((value - back_low, value - low), (back_high - value, high - value)):
-        assert np.isnan(found).tolist() == np.isnan(given).tolist()
-        there = ~np.isnan(given)
-        assert np.allclose(found[there], given[there], rtol=0.11, atol=2e-6)
+    np.testing.assert_array_equal(back_low, [2.0, NAN, 2.0])
+    np.testing.assert_allclose(back_high - value, [0.0, NAN, 1e-5], rtol=0.11)
+    none = encode.bounds(value, value * NAN, value * NAN)
+    assert np.isnan(encode.unbound(value, none)).all()
 
 
 @pytest.mark.parametrize(

@@ -31,23 +31,30 @@ export function runs(pairs) {
   return found;
 }
 
-function unpack(packed) {
-  const { text, width } = packed;
-  const levels = LEVELS[width];
-  const step = Math.log(packed.to / packed.from) / levels;
+// Codes below `count`, `width` characters each; where that is no whole number, two share it.
+function codes(text, count, width) {
   const found = [];
-  if (width === 2.5) {
-    for (let at = 0; at < text.length / 5; at += 1) {
-      const both = number(text, at, 5);
-      found.push(Math.floor(both / (levels + 1)), both % (levels + 1));
-    }
-  } else for (let at = 0; at < text.length / width; at += 1) found.push(number(text, at, width));
-  for (let at = 0; at < found.length; at += 1) found[at] = packed.from * Math.exp(found[at] * step);
+  if (Number.isInteger(width)) {
+    for (let at = 0; at < text.length / width; at += 1) found.push(number(text, at, width));
+    return found;
+  }
+  for (let at = 0; at < text.length / (2 * width); at += 1) {
+    const both = number(text, at, 2 * width);
+    found.push(Math.floor(both / count), both % count);
+  }
   return found;
 }
 
-function distance(code) {
-  return code === 0 ? 0 : code === BASE - 1 ? null : 1e-6 * 10 ** (((code - 1) * 7) / (BASE - 3));
+function unpack({ from, to, width, text }) {
+  const step = Math.log(to / from) / LEVELS[width];
+  return codes(text, LEVELS[width] + 1, width).map((code) => from * Math.exp(code * step));
+}
+
+// How far an interval reaches below and above its number, as shares of it; null where it has no end.
+function distances({ from, levels, width, text }) {
+  const shares = Array.from({ length: levels }, (_, at) => (from + at ? 1e-6 * 10 ** (((from + at - 1) * 7) / 87) : 0));
+  shares.push(null);
+  return codes(text, (levels + 1) ** 2, width).map((code) => [shares[Math.floor(code / (levels + 1))], shares[code % (levels + 1)]]);
 }
 
 const STATES = ["ok", "failed", "skipped", "unreadable", "n/a", "not run"];
@@ -58,6 +65,7 @@ export function decode(file) {
   const state = runs(file.state).map((code) => STATES[code]);
   const version = runs(file.version);
   const measured = Array.isArray(file.value) ? file.value : unpack(file.value);
+  const reach = file.bounds && distances(file.bounds);
   const blank = () => new Array(position.length).fill(null);
   const [value, low, high] = [blank(), blank(), blank()];
   let next = 0;
@@ -65,8 +73,8 @@ export function decode(file) {
     if (word !== "ok") return;
     const given = measured[next];
     value[point] = given;
-    if (file.bounds) {
-      const [below, above] = [distance(number(file.bounds, 2 * next, 1)), distance(number(file.bounds, 2 * next + 1, 1))];
+    if (reach) {
+      const [below, above] = reach[next];
       low[point] = below === null ? null : given * (1 - below);
       high[point] = above === null ? null : given * (1 + above);
     } else if (file.low) {

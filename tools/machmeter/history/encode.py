@@ -3,7 +3,8 @@
 Plain columns are lists of numbers with six significant digits. A long column of a noisy series would be mostly digits
 of its noise, so it is packed into text: the logarithm of each value in equal steps between the smallest and the largest
 value, with two, two and a half or three characters a value, as many as it takes to come within five in a million: as
-near as six digits are. `site/static/schema/series.schema.json` says how to read both.
+near as six digits are. The ends of the intervals have fewer levels, and one to two characters for both.
+`site/static/schema/series.schema.json` says how to read all of them.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from numpy.typing import NDArray
 ALPHABET = bytes(code for code in range(35, 127) if code != 92)[:90]
 BASE = len(ALPHABET)
 
-# Characters a value and the highest level they can say: two values share five characters.
-WIDTHS = {2.0: BASE**2 - 1, 2.5: 76_842, 3.0: BASE**3 - 1}
+# Characters a value and the highest level they can say: of two and a half, two values share five.
+WIDTHS = {2: BASE**2 - 1, 2.5: 76_842, 3: BASE**3 - 1}
+# Characters for both ends of an interval, and how many levels each end can have then, "no bound" among them.
+BOUND_WIDTHS = {1: 9, 1.5: 29, 2: BASE}
 ERROR = 5e-6  # of a packed value, relative
 COARSE_LEVELS = BASE**2 - 5  # two characters; the four codes above are for what is no number
 PACKED_FROM = 100  # values; a shorter column is small anyway, and plain numbers are easier to use
@@ -32,7 +35,7 @@ _PAIRS = np.stack([np.repeat(_LETTERS, BASE), np.tile(_LETTERS, BASE)], axis=1)
 _CODES = np.full(128, 255, np.uint8)
 _CODES[_LETTERS] = np.arange(BASE)
 
-_NO_BOUND, _BOUND_LEVELS = BASE - 1, BASE - 2
+_BOUND_LEVELS = BASE - 2
 _SMALLEST_BOUND, _BOUND_DECADES = 1e-6, 7.0
 
 
@@ -59,23 +62,16 @@ def pack(values: NDArray[np.float64]) -> dict[str, Any]:
     """Return `values` packed: {"from", "to", "width", "text"}. Ask `can_be_packed` first."""
     least, most = float(values.min()), float(values.max())
     span = math.log(most / least)
-    width = next((width for width, count in WIDTHS.items() if span <= 2 * ERROR * count), 3.0)
+    width = next((width for width, count in WIDTHS.items() if span <= 2 * ERROR * count), 3)
     code = levels(values, least, most, WIDTHS[width])
-    if width == 2.5:
-        pairs = np.append(code, np.zeros(len(code) % 2, np.int64)).reshape(-1, 2)
-        both = pairs[:, 0] * (WIDTHS[2.5] + 1) + pairs[:, 1]
-        return {"from": least, "to": most, "width": 2.5, "text": letters(both, 5)}
-    return {"from": least, "to": most, "width": int(width), "text": letters(code, int(width))}
+    return {"from": least, "to": most, "width": width, "text": joined(code, WIDTHS[width] + 1, width)}
 
 
 def unpack(packed: dict[str, Any], count: int) -> NDArray[np.float64]:
     """Return the `count` values that were packed: the reference for readers in other languages."""
-    width = packed["width"]
-    if width == 2.5:
-        code = np.stack(np.divmod(numbers(packed["text"], 5), WIDTHS[2.5] + 1), axis=1).ravel()[:count]
-    else:
-        code = numbers(packed["text"], width)
-    return np.asarray(packed["from"] * np.exp(code / WIDTHS[width] * np.log(packed["to"] / packed["from"])))
+    highest = WIDTHS[packed["width"]]
+    code = parted(packed["text"], highest + 1, packed["width"])[:count]
+    return np.asarray(packed["from"] * np.exp(code / highest * np.log(packed["to"] / packed["from"])))
 
 
 def levels(values: NDArray[np.float64], least: float, most: float, count: int) -> NDArray[np.int64]:
@@ -120,10 +116,26 @@ def numbers(text: str, width: int) -> NDArray[np.int64]:
     return codes
 
 
-def bounds(value: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]) -> str:
-    """Return an interval around each value as two characters: how far below and above it reaches, to a tenth of that.
+def joined(codes: NDArray[np.int64], count: int, width: float) -> str:
+    """Return `codes`, each below `count`, with `width` characters each; where that is no whole number two share it."""
+    if width == int(width):
+        return letters(codes, int(width))
+    pairs = np.append(codes, np.zeros(len(codes) % 2, np.int64)).reshape(-1, 2)
+    return letters(pairs[:, 0] * count + pairs[:, 1], int(2 * width))
 
-    0 is no distance, 89 no bound, and k between them 10^(-6 + 7 (k - 1) / 87) of the value.
+
+def parted(text: str, count: int, width: float) -> NDArray[np.int64]:
+    """Return the codes that `joined` wrote, and perhaps one more that means nothing."""
+    if width == int(width):
+        return numbers(text, int(width))
+    return np.stack(np.divmod(numbers(text, int(2 * width)), count), axis=1).ravel()
+
+
+def bounds(value: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]) -> dict[str, Any]:
+    """Return an interval around each value packed: how far below and above it reaches, to a tenth of that.
+
+    Level 0 is no distance, and k from 1 to 88 is 10^(-6 + 7 (k - 1) / 87) of the value. Only the levels that occur
+    are told apart, and one after them that is no bound.
     """
     distance = np.empty((len(value), 2))
     with np.errstate(over="ignore"):  # too far from the value to be said: no bound
@@ -131,17 +143,25 @@ def bounds(value: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[n
     none, least = ~np.isfinite(distance), distance < _SMALLEST_BOUND / 2
     distance[none | least] = 1.0
     distance = np.minimum(distance, _SMALLEST_BOUND * 10**_BOUND_DECADES)
-    code = np.rint(1 + np.log10(distance / _SMALLEST_BOUND) * ((_BOUND_LEVELS - 1) / _BOUND_DECADES))
-    code = np.minimum(np.maximum(code, 1), _BOUND_LEVELS)
-    code[least], code[none] = 0, _NO_BOUND
-    return _LETTERS[code.astype(np.int64).ravel()].tobytes().decode("ascii")
+    level = np.rint(1 + np.log10(distance / _SMALLEST_BOUND) * ((_BOUND_LEVELS - 1) / _BOUND_DECADES)).astype(np.int64)
+    level = np.minimum(np.maximum(level, 1), _BOUND_LEVELS)
+    level[least] = 0
+    there = level[~none]
+    first = int(there.min()) if len(there) else 0
+    count = (int(there.max()) - first + 2) if len(there) else 1
+    level[none] = first + count - 1
+    code = (level[:, 0] - first) * count + level[:, 1] - first
+    width = next(width for width, most in BOUND_WIDTHS.items() if count <= most)
+    return {"from": first, "levels": count - 1, "width": width, "text": joined(code, count**2, width)}
 
 
-def unbound(value: NDArray[np.float64], text: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def unbound(value: NDArray[np.float64], packed: dict[str, Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the intervals that `bounds` wrote: the reference for readers in other languages."""
-    code = numbers(text, 1).reshape(-1, 2).astype(float)
-    distance = _SMALLEST_BOUND * 10 ** ((code - 1) * _BOUND_DECADES / (_BOUND_LEVELS - 1))
-    distance = np.where(code == 0, 0.0, np.where(code == _NO_BOUND, np.nan, distance))
+    count = packed["levels"] + 1
+    code = np.stack(np.divmod(parted(packed["text"], count**2, packed["width"])[: len(value)], count), axis=1)
+    level = code + packed["from"]
+    distance = _SMALLEST_BOUND * 10 ** ((level - 1) * _BOUND_DECADES / (_BOUND_LEVELS - 1))
+    distance = np.where(code == count - 1, np.nan, np.where(level == 0, 0.0, distance))
     return value * (1 - distance[:, 0]), value * (1 + distance[:, 1])
 
 
