@@ -12,8 +12,14 @@ if (app && live && globalThis.uPlot) start().catch((error) => {
 });
 
 async function start() {
-  const rows = [...document.querySelectorAll("tr[data-series]")].map((row) => ({ ...row.dataset, chosen: "chosen" in row.dataset }));
   const dimensions = [...app.querySelectorAll("[data-dimension]")];
+  const values = dimensions.map((fieldset) => [...fieldset.querySelectorAll("input")].map((box) => box.value));
+  // A row says which value it has in each dimension by that value's place.
+  const rows = [...document.querySelectorAll("tr[data-series]")].map((row) => {
+    const at = (row.dataset.at || "").split(" ");
+    const has = dimensions.map((fieldset, number) => [fieldset.dataset.dimension, values[number][at[number]] ?? ""]);
+    return { ...Object.fromEntries(has), series: row.dataset.series, stack: row.dataset.stack, chosen: "chosen" in row.dataset };
+  });
   const data = app.dataset.data;
   const view = { x: "commit", y: "linear", norm: false, zero: false, band: true, changes: true, events: true, from: null, to: null, series: new Set() };
   let shown = [];

@@ -14,7 +14,7 @@ from machmeter.site.svg import Drawing, Scale
 
 Numbers = NDArray[np.float64]
 
-POINTS = 1200  # that all lines of a plot have together, at most
+POINTS = 900  # that all lines of a plot have together, at most
 _DOTTED = 60  # a line of so many points, or fewer, shows each
 _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 320, 62, plots.WIDTH - 12, 26, 320 - 28
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ def context(benchmark: Benchmark, series: Sequence[Series], site: Site) -> dict[
     chosen = default(ordered, site.swept_environments)
     known = [item for item in ordered if has_data(item)]
     dimensions = _dimensions(benchmark, known)
-    keys = [dimension["key"] for dimension in dimensions]
+    places = {each["key"]: {value: at for at, value in enumerate(each["values"])} for each in dimensions}
     changes = site.changes_of.get(benchmark.key, ())
     newest = {change.series.key: change for change in sorted(changes, key=lambda change: change.point)}
     events = _events(chosen, site)
@@ -38,7 +38,7 @@ def context(benchmark: Benchmark, series: Sequence[Series], site: Site) -> dict[
             "versions": len(benchmark.versions),
             "regex": benchmark.name,
             "dimensions": dimensions,
-            "rows": [_row(item, item in chosen, keys, newest.get(item.key), site) for item in known],
+            "rows": [_row(item, item in chosen, places, newest.get(item.key), site) for item in known],
             "never": len(ordered) - len(known),
             "several_machines": len({item.machine.key for item in known}) > 1,
             "several_environments": len({item.environment.key for item in known}) > 1,
@@ -128,7 +128,9 @@ def _value(item: Series, dimension: str) -> str:
     return shown(item.params[number]) if number < len(item.params) else ""
 
 
-def _row(item: Series, chosen: bool, dimensions: Sequence[str], step: Change | None, site: Site) -> dict[str, Any]:
+def _row(
+    item: Series, chosen: bool, dimensions: Mapping[str, Mapping[str, int]], step: Change | None, site: Site
+) -> dict[str, Any]:
     measured = np.flatnonzero(item.measured)
     last = int(measured[-1]) if len(measured) else None
     point = len(item) - 1
@@ -138,7 +140,7 @@ def _row(item: Series, chosen: bool, dimensions: Sequence[str], step: Change | N
         "machine": item.machine.name,
         "environment": item.environment.label,
         "params": parameters(item),
-        "values": [(key, _value(item, key)) for key in dimensions],
+        "at": " ".join(str(places.get(_value(item, key), -1)) for key, places in dimensions.items()),
         "stack": item.environment.stack or "",
         "value": float(item.value[last]) if last is not None else None,
         "error": interval(item, last),
