@@ -7,7 +7,10 @@ import multiprocessing
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
+
+from machmeter.errors import SiteUnbuildable
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -21,6 +24,7 @@ def share(function: Callable[[Sequence[Item]], Result], items: Sequence[Item], p
     """Return what `function` makes of every n-th of `items`, for each of n parts.
 
     Where forking is not safe (this process has other threads) or not possible, everything happens here, in one part.
+    Raises SiteUnbuildable where a process was killed.
     """
     return list(each_part(function, items, processes))
 
@@ -39,6 +43,10 @@ def each_part(function: Callable[[Sequence[Item]], Result], items: Sequence[Item
     try:
         with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("fork")) as pool:
             yield from pool.map(_part, range(parts))
+    except BrokenProcessPool as error:
+        raise SiteUnbuildable(
+            "a process that made a part of it was killed, perhaps for want of memory: free some, and try again"
+        ) from error
     finally:
         _work = None
         gc.unfreeze()
