@@ -35,7 +35,7 @@ def share(function: Callable[[Sequence[Item]], Result], items: Sequence[Item], p
 
 
 def _follow() -> None:
-    """Let the parent decide when to stop: what it does about signals was inherited, and would speak once per process."""
+    """Let the parent decide when to stop: what it does about signals was inherited, and each process would speak."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
