@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -41,7 +42,8 @@ def each_part(function: Callable[[Sequence[Item]], Result], items: Sequence[Item
     gc.freeze()  # a collection in a child would copy all that it shares with this process
     _work = (function, items, parts)
     try:
-        with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("fork")) as pool:
+        context = multiprocessing.get_context("fork")
+        with ProcessPoolExecutor(processes, mp_context=context, initializer=_follow) as pool:
             yield from pool.map(_part, range(parts))
     except BrokenProcessPool as error:
         raise SiteUnbuildable(
@@ -50,6 +52,12 @@ def each_part(function: Callable[[Sequence[Item]], Result], items: Sequence[Item
     finally:
         _work = None
         gc.unfreeze()
+
+
+def _follow() -> None:
+    """Let the parent decide when to stop: what it does about signals was inherited, and each process would speak."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _part(number: int) -> Any:
