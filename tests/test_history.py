@@ -77,7 +77,7 @@ from machmeter.history import forked
 print([forked.share(sum, range(1, 6), 2) for _ in range(20)][-1])
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "[9, 6]\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[1, 2, 3, 4, 5]\n", "")
 
 
 def test_the_path_of_an_interpreter_is_no_label(tmp_path: Path) -> None:
