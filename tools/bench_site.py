@@ -1,10 +1,11 @@
 """Measure building the site of a large store, step by step: seconds, CPU seconds, peak memory, size.
 
-    python tools/bench_site.py [--store DIR] [--publish] [--files 1433] [--benchmarks 284]
+    python tools/bench_site.py [--store DIR] [--publish] [--pages] [--markdown FILE] [--files 1433] [--benchmarks 284]
 
 Without --store, a store is generated (see generate_store.py). With --publish, `asv publish` makes its pages of the
-same store in the same run: it needs a repository with the store's commits, which is made beside it. CPU seconds count
-all processes; they say more than seconds where other work runs.
+same store in the same run: it needs a repository with the store's commits, which is made beside it. With --pages, what
+a visitor waits for is measured too (see bench_pages.py). With --markdown, the table of docs/site.md is written (to
+"-": printed). CPU seconds count all processes; they say more than seconds where other work runs.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import bench_pages
 import generate_store
 
 PROCESSES = len(os.sched_getaffinity(0))
@@ -67,18 +69,19 @@ def build(results: Path, site: Path, cache: Path) -> dict[str, Any]:
     }
 
 
-def measured(label: str, results: Path, site: Path, cache: Path) -> None:
-    """Print what a build in a process of its own took, starting Python included."""
+def measured(label: str, results: Path, site: Path, cache: Path) -> dict[str, Any]:
+    """Print and return what a build in a process of its own took, starting Python included."""
     command = [sys.executable, __file__, "--build", str(results), str(site), str(cache)]
     began, used = time.monotonic(), cpu_seconds()
     answer = subprocess.run(command, check=True, capture_output=True, text=True)
-    found = json.loads(answer.stdout)
     total = {"s": round(time.monotonic() - began, 2), "CPU s": round(cpu_seconds() - used, 2)}
-    print(label, json.dumps(total | found), flush=True)
+    found: dict[str, Any] = total | json.loads(answer.stdout)
+    print(label, json.dumps(found), flush=True)
+    return found
 
 
-def publish(results: Path, folder: Path) -> None:
-    """Print what `asv publish` takes for the same store."""
+def publish(results: Path, folder: Path) -> dict[str, Any]:
+    """Print and return what `asv publish` takes for the same store."""
     repository = folder / "repository"
     repository.mkdir()
     told = [json.loads(path.read_bytes()) for path in sorted(results.glob("*/*-*.json"))]
@@ -119,6 +122,7 @@ def publish(results: Path, folder: Path) -> None:
         "site files": len(files),
     }
     print("asv publish", json.dumps(found), flush=True)
+    return found
 
 
 def main() -> None:
@@ -128,6 +132,8 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=1433)
     parser.add_argument("--benchmarks", type=int, default=284)
     parser.add_argument("--publish", action="store_true", help="Also measure 'asv publish'.")
+    parser.add_argument("--pages", action="store_true", help="Also measure what a visitor waits for.")
+    parser.add_argument("--markdown", type=Path, help="Write the table there; '-' prints it.")
     parser.add_argument("--build", nargs=3, type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.build:
@@ -140,14 +146,63 @@ def main() -> None:
             size = generate_store.generate(results, options.files, options.benchmarks)
             print(f"store: {options.files} files, {size / 1e6:.0f} MB", flush=True)
         cache = folder / "cache"
-        measured("first build", results, folder / "first", cache)
+        found = {"first": measured("first build", results, folder / "site", cache)}
         measured("nothing new", results, folder / "same", cache)
         newest = max(results.glob("*/*-*.json"), key=lambda path: json.loads(path.read_bytes()).get("date") or 0)
         added = add_one(newest, results if not options.store else copy(results, folder / "copy"))
-        measured("one new file", added, folder / "second", cache)
+        # In the place of the site before, as it is done day by day.
+        found["again"] = measured("one new file", added, folder / "site", cache)
         if options.publish:
             (folder / "asv").mkdir()
-            publish(results, folder / "asv")
+            found["asv"] = publish(results, folder / "asv")
+        if options.pages:
+            found["pages"] = pages(folder / "site", folder / "long")
+    if options.markdown:
+        text = table(found)
+        print(text) if str(options.markdown) == "-" else options.markdown.write_text(text + "\n")
+
+
+def pages(site: Path, folder: Path) -> dict[str, Any]:
+    """Print and return what a visitor waits for: of the site, and of one with a long series, made in `folder`."""
+    size, page = bench_pages.first_visit(site)
+    long = bench_pages.long_series(folder)
+    (series,) = (long / "data" / "series").glob("*.json")
+    found = {
+        "first visit kB": round(size / 1e3, 1),
+        "of": page,
+        "series kB": round(bench_pages.compressed(series) / 1e3, 1),
+        "drawn ms": bench_pages.drawn_after(long),
+    }
+    print("pages", json.dumps(found), flush=True)
+    return found
+
+
+def table(found: dict[str, Any]) -> str:
+    """Return what was measured as a Markdown table with the budgets beside it."""
+    first, again = found["first"], found["again"]
+    asv, seen = found.get("asv"), found.get("pages", {})
+
+    def seconds(step: dict[str, Any]) -> str:
+        return f"{step['s']:.1f} s ({step['CPU s']:.1f} CPU s)"
+
+    said = [
+        ("first build, change detection included", "25 s", seconds(first), seconds(asv) if asv else None),
+        ("after one new result file", "3 s", seconds(again), seconds(asv) if asv else None),
+        ("peak memory of a process", "2 GB", f"{first['peak MB']} MB", None),
+        ("site", "33 MB", f"{again['site MB']} MB", f"{asv['site MB']} MB" if asv else None),
+        ("files of the site", None, again["site files"], asv["site files"] if asv else None),
+        ("heaviest page, first visit, compressed", "100 kB", _unit(seen.get("first visit kB"), "kB"), None),
+        ("a series of 10,000 points, compressed", "70 kB", _unit(seen.get("series kB"), "kB"), None),
+        ("that series drawn after its data arrived", "100 ms", _unit(seen.get("drawn ms"), "ms"), None),
+    ]
+    lines = ["| | budget | machmeter | `asv publish` |", "|---|---|---|---|"]
+    for what, *cells in said:
+        lines.append(f"| {' | '.join([what, *(str(cell) if cell is not None else '–' for cell in cells)])} |")
+    return "\n".join(lines)
+
+
+def _unit(value: float | None, unit: str) -> str | None:
+    return None if value is None else f"{value:g} {unit}"
 
 
 def copy(results: Path, target: Path) -> Path:
