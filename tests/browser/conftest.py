@@ -1,9 +1,7 @@
-"""A browser that is installed already, and sites to show in it."""
+"""A browser, and sites to show in it."""
 
 from __future__ import annotations
 
-import os
-import shutil
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,28 +11,22 @@ from typing import Any
 import pytest
 
 import stores
+from browser import finding
 from machmeter.site import build, serve
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking")
-MISSING = f"no browser is installed (looked for {', '.join(BROWSERS)}): the pages were not tried in one"
-
-
-def find_browser() -> str | None:
-    """Return the path of an installed Chromium or Chrome."""
-    return next((path for name in BROWSERS if (path := shutil.which(name))), None)
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """A browser, or one clear line: in CI a missing one fails the run."""
-    path = find_browser()
-    if path is None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(MISSING)
+    found = finding.find(finding.here())
+    if found.path is None:
+        (pytest.fail if found.fails else pytest.skip)(f"{found.problem}; the pages were not tried in one")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        running = playwright.chromium.launch(executable_path=found.path, args=list(FLAGS))
         yield running
         running.close()
 
