@@ -27,6 +27,11 @@ Small.track_throughput_offline = None  # workers cannot import this package; tes
 """
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let golden files be written anew."""
+    parser.addoption("--update", action="store_true", help="Write the golden files anew (tests/data/golden).")
+
+
 @dataclass
 class Project:
     """A git repository with an asv configuration, a home and a store of its own."""
