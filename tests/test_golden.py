@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from html import unescape
 from pathlib import Path
 
@@ -46,8 +47,7 @@ def test_the_site_of_a_tiny_store_is_what_it_was(name: str, tmp_path: Path, requ
     build.run(build.Request(results=tmp_path / "results", output=tmp_path / "html", title="suite"), lambda *_: None)
     files = golden_files(tmp_path / "html")
     if request.config.getoption("--update"):
-        for path in (GOLDEN / name).rglob("*.*"):
-            path.unlink()
+        shutil.rmtree(GOLDEN / name, ignore_errors=True)
         for file, content in files.items():
             (GOLDEN / name / file).parent.mkdir(parents=True, exist_ok=True)
             (GOLDEN / name / file).write_text(content, "utf-8")

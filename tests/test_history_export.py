@@ -17,7 +17,6 @@ from asvstore import real_store, result, write
 from machmeter.changes.detect import Step
 from machmeter.history import cache as caching
 from machmeter.history import changed, encode, export, files
-from machmeter.history.badges import badge
 from machmeter.history.model import History
 from machmeter.history.read import read
 
@@ -393,22 +392,47 @@ def test_csv_has_all_points_and_no_formulas(tmp_path: Path) -> None:
     ]
 
 
-def test_a_badge_says_images_per_second_and_the_trend(tmp_path: Path) -> None:
-    ours = "cpu.openvino.ResNet50.time_forward"
+OURS = "cpu.openvino.ResNet50.time_forward"
+
+
+def badges_of(results: Path) -> list[dict[str, Any]]:
+    """Return the badges of the only cell: images/s, trend."""
+    files = exported(read(results))
+    check(files)
+    return [json.loads(files[path]) for path in sorted(files, key=len) if path.startswith("data/badges/")]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message", "colour"),
+    [
+        (0.05, 0.04, "faster, +25 % over 20 points", "brightgreen"),
+        (0.04, 0.05, "slower, \N{MINUS SIGN}20 % over 20 points", "red"),
+        (0.04, 0.04, "steady over 20 points", "blue"),
+    ],
+)
+def test_badges_say_images_per_second_and_the_trend(
+    tmp_path: Path, before: float, after: float, message: str, colour: str
+) -> None:
     for number in range(30):
-        write(tmp_path, number, {ours: result([0.05 if number < 15 else 0.04], [["'int8'"], ["8"]])})
-    history = read(tmp_path)
-    (series,) = history.series
+        write(tmp_path, number, {OURS: result([before if number < 15 else after], [["'int8'"], ["8"]])})
     label = "ResNet50 openvino int8, batch 8"
-    assert badge(series, changed.find(history)[series.key]) == {
-        "schemaVersion": 1,
-        "label": label,
-        "message": "200.0 images/s (+25 %)",
-        "color": "brightgreen",
-    }
-    write(tmp_path, 30, {ours: result([None], [["'int8'"], ["8"]])})
-    (series,) = read(tmp_path).series
-    assert badge(series)["message"] == "failed"
+    assert badges_of(tmp_path) == [
+        {"schemaVersion": 1, "label": label, "message": f"{8 / after:.1f} images/s", "color": "blue"},
+        {"schemaVersion": 1, "label": f"{label}: trend", "message": message, "color": colour},
+    ]
+
+
+def test_badges_of_a_cell_that_fails_or_is_new(tmp_path: Path) -> None:
+    write(tmp_path, 0, {OURS: result([0.04], [["'int8'"], ["8"]])})
+    assert [badge["message"] for badge in badges_of(tmp_path)] == ["200.0 images/s", "too few points (1)"]
+    write(tmp_path, 1, {OURS: result([None], [["'int8'"], ["8"]])})
+    assert [(badge["message"], badge["color"]) for badge in badges_of(tmp_path)] == [("failed", "lightgrey")] * 2
+
+
+def test_a_change_long_ago_is_no_trend(tmp_path: Path) -> None:
+    for number in range(60):
+        write(tmp_path, number, {OURS: result([0.05 if number < 15 else 0.04], [["'int8'"], ["8"]])})
+    assert badges_of(tmp_path)[1]["message"] == "steady over 20 points"
 
 
 def test_runs_hold_each_host_and_each_set_of_packages_once(tmp_path: Path) -> None:

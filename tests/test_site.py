@@ -30,7 +30,6 @@ from machmeter.site.pages import compare
 from machmeter.site.render import POLICY, find_folder
 
 ROOT = Path(__file__).parents[1]
-DATA = Path(__file__).parent / "data" / "site"
 
 
 def silent(step: str, done: int, of: int) -> None:

@@ -5,7 +5,8 @@
     data/runs.json                     what each run ran on: host and packages, for notes and library differences
     data/series/<key>.json             one series with its changes
     data/columns/<machine>/<environment>/scale.json, 000.json, ...     all series at each commit, to compare two
-    data/badges/<key>.json             endpoints for shields.io
+    data/badges/<key>.json             endpoints for shields.io: images/s of a cell
+    data/badges/<key>-trend.json       and where they went lately
 
 `site/static/schema/` describes them all.
 """

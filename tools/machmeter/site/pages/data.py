@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from machmeter.history import badges
-from machmeter.history.model import Series
 from machmeter.site import words
 from machmeter.site.pages.common import Site
 
@@ -20,31 +19,24 @@ FILES = (
     ("changes.json", "Every change, most important first.", "changes.schema.json"),
     ("timeline.json", "Commits and events, shortened: what the plots stand on.", "timeline.schema.json"),
     ("versions.json", "The versions of libraries that sweeps measured.", "versions.schema.json"),
-    ("badges/<key>.json", "Badge endpoints in the form of shields.io.", "badge.schema.json"),
+    ("badges/<key>.json", "Badge endpoints in the form of shields.io: the images/s of a cell.", "badge.schema.json"),
+    ("badges/<key>-trend.json", "The same for its trend over the last 20 points.", "badge.schema.json"),
 )
-
-
-def badges_path(item: Series) -> str:
-    """Return where the badge of a series lies."""
-    return f"data/badges/{item.key}.json"
 
 
 def context(site: Site) -> dict[str, Any]:
     """Return what the data page shows."""
     history = site.history
-    endpoints = list(badges.endpoints(history, {}))
-    of = {badges_path(item): item for item in history.series}
-    found = []
-    for path, content in endpoints:
-        series = of[path]
-        found.append(
-            {
-                "href": path,
-                "name": content["label"],
-                "machine": series.machine.name,
-                "environment": series.environment.label,
-            }
-        )
+    found = [
+        {
+            "name": label,
+            "machine": item.machine.name,
+            "environment": item.environment.label,
+            "speed": badges.speed_path(item),
+            "trend": badges.trend_path(item),
+        }
+        for item, label in badges.cells_of(history)
+    ]
     return {
         "data": {
             "files": [
