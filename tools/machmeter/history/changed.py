@@ -86,8 +86,8 @@ def _comparable(series: Series) -> Iterator[NDArray[np.intp]]:
     """Yield the points of each version that has numbers."""
     measured = series.measured
     if len(series) and (series.version == series.version[0]).all():
-        if measured.any():
-            yield np.flatnonzero(measured)
+        if len(points := measured.nonzero()[0]):
+            yield points
         return
     for version in np.unique(series.version[measured]):
         yield np.flatnonzero(measured & (series.version == version))

@@ -38,7 +38,6 @@ def each_part(function: Callable[[Sequence[Item]], Result], items: Sequence[Item
         yield function(items)
         return
     parts = min(len(items), _SHARES * processes)
-    gc.collect()
     gc.freeze()  # a collection in a child would copy all that it shares with this process
     _work = (function, items, parts)
     try:

@@ -111,11 +111,10 @@ def _versions(table: Table, row_benchmark: NDArray[np.int64], count: int) -> tup
 
 def _newest_versions(table: Table, row_benchmark: NDArray[np.int64], count: int) -> list[str | None]:
     """Return the version of each benchmark's newest row."""
-    found: list[str | None] = [None] * count
+    newest = np.full(count, -1)
     order = np.argsort(table.row_started, kind="stable")
-    for benchmark, version in zip(row_benchmark[order].tolist(), table.row_version[order].tolist(), strict=True):
-        found[benchmark] = table.versions[version]
-    return found
+    newest[row_benchmark[order]] = table.row_version[order]  # of several, the last one stays
+    return [table.versions[version] if version >= 0 else None for version in newest.tolist()]
 
 
 def series(
