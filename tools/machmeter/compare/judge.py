@@ -120,7 +120,8 @@ def _sort(base: Side, head: Side, *, interleaved: bool) -> tuple[list[Pair], lis
         if key in twice:
             lone.append(Lone(cell=key[0], metric=key[1], kind="refused", reason="it is there twice on one side"))
         elif _has_number(before) and _has_number(after):
-            assert before is not None and after is not None
+            assert before is not None
+            assert after is not None
             if reason := pairing.difference(before, after):
                 lone.append(Lone(cell=key[0], metric=key[1], kind="refused", reason=reason))
             else:
@@ -231,7 +232,9 @@ def _shift(controls: Sequence[Pair]) -> Shift | None:
     if not moved:
         return None
     farthest = max(moved, key=lambda item: abs(item.middle or 0.0))
-    assert farthest.middle is not None and farthest.low is not None and farthest.high is not None
+    assert farthest.middle is not None
+    assert farthest.low is not None
+    assert farthest.high is not None
     return Shift(
         ratio=math.exp(farthest.middle),
         low=math.exp(farthest.low),
@@ -270,7 +273,8 @@ def _finding(item: _Judged, q: float | None, shift: Shift | None, *, interleaved
 def _ratios(item: _Judged, base: float, head: float) -> tuple[float | None, float | None, float | None]:
     """Return the ratio and its interval; the ratio alone where nothing is known of its certainty."""
     if item.middle is not None and _within(item):
-        assert item.low is not None and item.high is not None
+        assert item.low is not None
+        assert item.high is not None
         return math.exp(item.middle), math.exp(item.low), math.exp(item.high)
     if pairing.is_usable(base) and pairing.is_usable(head):
         logarithm = math.log(head) - math.log(base)
@@ -292,7 +296,8 @@ def _verdict(item: _Judged, q: float | None, smallest: float, shift: Shift | Non
         return _by_size(pair, base, head, smallest)
     if item.middle is None or q is None or not _within(item):
         return _without_ratio(pair, base, head)
-    assert item.low is not None and item.high is not None
+    assert item.low is not None
+    assert item.high is not None
     threshold = math.log1p(smallest)
     if q <= limits.FALSE_DISCOVERIES and abs(item.middle) >= threshold:
         if shift and abs(item.middle) <= max(abs(math.log(shift.low)), abs(math.log(shift.high))):
