@@ -44,7 +44,9 @@ def measure_all(key: str, rounds: int, seconds: float) -> Measurements:
         order = ("base", "head") if number % 2 == 0 else ("head", "base")
         for place, label in enumerate(order):
             command = [sys.executable, __file__, key, "--process", "--seconds", str(seconds)]
-            told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+            told = json.loads(
+                subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1]
+            )
             process = Process(
                 round=number,
                 order=2 * number + place,

@@ -211,10 +211,15 @@ def _summaries(pairs: Sequence[Pair]) -> statistics.Spread:
     sizes: dict[tuple[int, int], list[int]] = {}
     for place, pair in enumerate(pairs):
         sizes.setdefault((len(pair.base), len(pair.head)), []).append(place)
-    for places in sizes.values():
+    known: statistics.Table | None = None
+    for places in sorted(sizes.values(), key=len, reverse=True):  # what most rows tell of noise holds for the others
         base = np.log([pairs[place].base for place in places])
         head = np.log([pairs[place].head for place in places])
-        found = statistics.paired(head - base) if pairs[0].matched else statistics.blocks(base, head)
+        if pairs[0].matched:
+            known = known or statistics.table(head - base)
+            found = statistics.paired(head - base, known)
+        else:
+            found = statistics.blocks(base, head)
         middle[places], error[places], freedom[places] = found.middle, found.error, found.freedom
     return statistics.Spread(middle=middle, error=error, freedom=freedom)
 
