@@ -82,7 +82,7 @@ def compare(measurements: Measurements) -> Comparison:
         rounds=measurements.rounds,
         interleaved=measurements.interleaved,
         seconds=measurements.seconds,
-        notes=[*measurements.notes, *_notes(pairs)][:100],
+        notes=[*_notes(pairs, lone), *measurements.notes][:100],
     )
 
 
@@ -359,11 +359,16 @@ def _result(
         if not incomparable and not measurements.base.error:
             return "regression"
         return "could not judge"
-    timed = [item for item in findings if not limits.limit(item.metric, item.unit).exact]
+    timed = [item for item in findings if not _known_once(item)]
     decided = [item for item in timed or findings if item.verdict not in ("undecided", "not judged")]
     if incomparable or measurements.base.error or measurements.head.error or not decided:
         return "could not judge"
     return "no regression"
+
+
+def _known_once(item: Finding) -> bool:
+    limit = limits.limit(item.metric, item.unit)
+    return limit.exact or (limit.once > 0.0 and item.pairs == 1)
 
 
 def _described(side: Side) -> Described:
@@ -384,10 +389,12 @@ def _means(findings: Iterable[Finding]) -> list[Mean]:
     ]
 
 
-def _notes(pairs: Iterable[Pair]) -> list[str]:
-    left_out = sum(pair.left_out for pair in pairs)
-    if not left_out:
-        return []
-    return [
-        f"{left_out} measurement{'s were' if left_out > 1 else ' was'} left out: other programs had the CPUs meanwhile"
-    ]
+def _notes(pairs: Sequence[Pair], lone: Sequence[Lone]) -> list[str]:
+    found = []
+    if not pairs:
+        has = "has no number that can be put side by side" if lone else "has anything that the other has"
+        found.append(f"there is nothing to compare: neither side {has}")
+    if left_out := sum(pair.left_out for pair in pairs):
+        were = "measurements were" if left_out > 1 else "measurement was"
+        found.append(f"{left_out} {were} left out: other programs had the CPUs meanwhile")
+    return found

@@ -33,6 +33,16 @@ class Candidate:
     date: int
 
 
+def read(
+    results: Path, machine: str, base: str, head: str, *, environment: str | None = None, repository: Path | None = None
+) -> Measurements:
+    """Return what was measured of both sides on `machine`: see `read_side`. Raises SideUnknown."""
+    sides = [
+        read_side(results, machine, which, environment=environment, repository=repository) for which in (base, head)
+    ]
+    return together(sides[0], sides[1], machine)
+
+
 def read_side(
     results: Path, machine: str, which: str, *, environment: str | None = None, repository: Path | None = None
 ) -> Side:
@@ -45,14 +55,14 @@ def read_side(
     if path.suffix == ".json" and path.is_file():
         results, chosen = path.parent.parent, path
     else:
-        chosen = find(results, machine, which, environment=environment, repository=repository or results).path
+        chosen = find(results, machine, which, environment=environment, repository=repository or results.parent).path
     try:
         table = files.parse(chosen.read_bytes(), f"{chosen.parent.name}/{chosen.name}")
     except files.Unusable as problem:
         raise SideUnknown(f"{chosen} {problem}") from problem
     except OSError as error:
         raise SideUnknown(f"cannot read {chosen}: {error.strerror or error}") from error
-    return _side(results, table, chosen, which, repository or results)
+    return _side(results, table, chosen, which, repository or results.parent)
 
 
 def find(results: Path, machine: str, which: str, *, environment: str | None, repository: Path) -> Candidate:
