@@ -27,7 +27,7 @@ FARTHEST = 2.0
 
 # The table's word counts for this share of what it would if all its rows were noisy in the same way, which they are
 # not; and for nothing in rows that are clearly noisier than the others.
-TRUST = 0.25
+TRUST = 0.15
 NOISY = 0.1
 _MOST_FREEDOM = 200.0
 
