@@ -321,7 +321,7 @@ def _by_size(pair: Pair, base: float, head: float, smallest: float) -> tuple[Ver
     if by == 0.0 or not counts:
         return "no change", words
     if pair.limit.absolute:
-        words = f"{by:+.3g} {pair.unit}".strip()
+        words = f"{100.0 * by:+.2g} points" if pair.unit == "fraction" else f"{by:+.2g} {pair.unit}".strip()
     return _named(by, pair), words
 
 

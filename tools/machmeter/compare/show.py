@@ -25,7 +25,13 @@ _HEADINGS = {
     "n/a": "not available on either side",
 }
 _LISTED = 20  # of what was not judged or cannot be compared, by kind; `--json` has all
-_TITLES = {"time_forward": "latency", "track_top1_agreement": "top-1", "peakmem_forward": "peak memory"}
+_TITLES = {
+    "time_forward": "latency",
+    "peakmem_forward": "memory",
+    "track_load_time": "load",
+    "track_top1_agreement": "top-1",
+    "track_sqnr": "SQNR",
+}
 
 
 def print_comparison(found: Comparison, console: Console) -> None:
@@ -49,6 +55,7 @@ def print_comparison(found: Comparison, console: Console) -> None:
             _print_findings(verdict, list(items), console)
     _print_undecided(found.findings, console)
     _print_lone([item for item in found.lone if item.kind != "failed"], console, _LISTED)
+    console.print()
     for line in [*_packages(found), *_means(found)]:
         console.print(line, highlight=False, soft_wrap=True, markup=False)
     for note in found.notes:
@@ -77,9 +84,9 @@ def _described(side: Described) -> str:
 
 def _print_findings(verdict: str, items: list[Finding], console: Console) -> None:
     grid = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
-    grid.add_column("cell", overflow="fold")
-    grid.add_column("metric", overflow="fold")
-    for title in ("base", "head", "head / base", "95 %", "q"):
+    grid.add_column("cell", overflow="fold", ratio=1)
+    grid.add_column("metric", no_wrap=True)
+    for title in ("base", "head", "ratio", "95 %"):
         grid.add_column(title, justify="right", no_wrap=True)
     for item in items:
         low, high = item.low, item.high
@@ -89,8 +96,7 @@ def _print_findings(verdict: str, items: list[Finding], console: Console) -> Non
             _amount(item.base, item.unit),
             _amount(item.head, item.unit),
             f"{item.ratio:.3f}" if item.ratio is not None else "–",
-            f"{low:.3f} to {high:.3f}" if low is not None and high is not None else item.words or "known once",
-            f"{item.q:.1g}" if item.q is not None else "–",
+            f"{low:.3f}–{high:.3f}" if low is not None and high is not None else item.words or "–",
         )
     console.print(Text(f"\n{verdict}: {len(items)}", style=_STYLES[verdict]))
     console.print(grid)

@@ -36,10 +36,18 @@ class Candidate:
 def read(
     results: Path, machine: str, base: str, head: str, *, environment: str | None = None, repository: Path | None = None
 ) -> Measurements:
-    """Return what was measured of both sides on `machine`: see `read_side`. Raises SideUnknown."""
-    sides = [
-        read_side(results, machine, which, environment=environment, repository=repository) for which in (base, head)
-    ]
+    """Return what was measured of both sides on `machine`: see `read_side`.
+
+    Of versions and environments the newest commit that has both counts, of commits the environment that both have.
+    Raises SideUnknown.
+    """
+    where = repository or results.parent
+    found = [find(results, machine, which, environment=environment, repository=where) for which in (base, head)]
+    for part in ("commit", "environment"):
+        common = {getattr(item, part) for item in found[0]} & {getattr(item, part) for item in found[1]}
+        if common:
+            found = [[item for item in side if getattr(item, part) in common] for side in found]
+    sides = [_read(one(side, which), which, where) for side, which in zip(found, (base, head), strict=True)]
     return together(sides[0], sides[1], machine)
 
 
@@ -51,28 +59,23 @@ def read_side(
     `which` is a result file, a commit, branch or tag, an environment, or a swept version ("openvino==2026.4.1"); the
     newest commit that has it counts. `environment` chooses where a commit has several. Raises SideUnknown.
     """
+    where = repository or results.parent
+    return _read(one(find(results, machine, which, environment=environment, repository=where), which), which, where)
+
+
+def find(results: Path, machine: str, which: str, *, environment: str | None, repository: Path) -> list[Candidate]:
+    """Return the result files that `which` may mean. Raises SideUnknown where there are none."""
     path = Path(which)
     if path.suffix == ".json" and path.is_file():
-        results, chosen = path.parent.parent, path
-    else:
-        chosen = find(results, machine, which, environment=environment, repository=repository or results.parent).path
-    try:
-        table = files.parse(chosen.read_bytes(), f"{chosen.parent.name}/{chosen.name}")
-    except files.Unusable as problem:
-        raise SideUnknown(f"{chosen} {problem}") from problem
-    except OSError as error:
-        raise SideUnknown(f"cannot read {chosen}: {error.strerror or error}") from error
-    return _side(results, table, chosen, which, repository or results.parent)
-
-
-def find(results: Path, machine: str, which: str, *, environment: str | None, repository: Path) -> Candidate:
-    """Return the result file that `which` means. Raises SideUnknown where there is none, or more than one."""
-    folder = results / machine
-    found = [_candidate(path) for path in sorted(folder.glob("*.json")) if path.name != "machine.json"]
+        named = _candidate(path)
+        if named is None:
+            raise SideUnknown(f"{which} is not an asv result file")
+        return [named]
+    found = [_candidate(path) for path in sorted((results / machine).glob("*.json")) if path.name != "machine.json"]
     candidates = [item for item in found if item is not None]
     if not candidates:
         others = sorted(item.name for item in results.glob("*/") if item.is_dir())
-        known = f": there are results of {', '.join(others)}" if others else ""
+        known = f": there are results of {', '.join(others)}, use --machine" if others else ""
         raise SideUnknown(f"there are no results of the machine {machine} in {results}{known}")
     matching = _matching(candidates, which, repository)
     if environment:
@@ -83,12 +86,28 @@ def find(results: Path, machine: str, which: str, *, environment: str | None, re
             f"there are no results of {which!r}{where} on {machine}: name a commit, branch or tag that was measured, "
             f"an environment, a swept version such as openvino==2026.4.1, or a result file"
         )
+    return matching
+
+
+def one(matching: list[Candidate], which: str) -> Candidate:
+    """Return the file of the newest commit among `matching`. Raises SideUnknown where it has several."""
     commit = max(matching, key=lambda item: item.date).commit
     of_commit = [item for item in matching if item.commit == commit]
     if len(of_commit) > 1:
-        names = ", ".join(item.environment for item in of_commit)
+        names = ", ".join(_short(item.environment) for item in of_commit)
         raise SideUnknown(f"{which!r} was measured in several environments ({names}): choose one with --environment")
     return of_commit[0]
+
+
+def _read(chosen: Candidate, which: str, repository: Path) -> Side:
+    path = chosen.path
+    try:
+        table = files.parse(path.read_bytes(), f"{path.parent.name}/{path.name}")
+    except files.Unusable as problem:
+        raise SideUnknown(f"{path} {problem}") from problem
+    except OSError as error:
+        raise SideUnknown(f"cannot read {path}: {error.strerror or error}") from error
+    return _side(path.parent.parent, table, path, which, repository)
 
 
 def _candidate(path: Path) -> Candidate | None:
