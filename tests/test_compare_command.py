@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import jsonschema
 import msgspec
@@ -14,17 +17,25 @@ import pytest
 from rich.console import Console
 
 from comparisons import BASE, CELL, SAME, failed, measured, row, timed
+from machmeter.cli import main
 from machmeter.compare import document, judge, show
 from machmeter.compare.model import Comparison, Measurements
 from machmeter.errors import MeasurementsUnreadable
 from stores import commit, foreign
 
 
-def machmeter(*arguments: str, width: int = 100) -> subprocess.CompletedProcess[str]:
-    program = "from machmeter.cli import main; main()"
-    environment = {**os.environ, "HOME": "/nonexistent", "COLUMNS": str(width)}
-    command = [sys.executable, "-c", program, "compare", *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+def machmeter(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command in this process."""
+    told = io.StringIO(), io.StringIO()
+    with (
+        mock.patch.object(sys, "argv", ["machmeter", "compare", *arguments]),
+        mock.patch.dict(os.environ, {"COLUMNS": "100"}),
+        contextlib.redirect_stdout(told[0]),
+        contextlib.redirect_stderr(told[1]),
+        pytest.raises(SystemExit) as ending,
+    ):
+        main()
+    return subprocess.CompletedProcess(arguments, int(ending.value.code or 0), told[0].getvalue(), told[1].getvalue())
 
 
 def written(folder: Path, measurements: Measurements) -> str:
