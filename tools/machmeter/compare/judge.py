@@ -43,6 +43,7 @@ _RANK: dict[Verdict, int] = {
 }
 _KINDS = ("failed", "refused", "failing", "removed", "fixed", "new", "n/a")
 _WITHOUT = ("n/a", "not run")
+_MOST = 1e300
 _LARGEST = 690.0  # no logarithm of a ratio beyond this: it would be no number in JSON
 
 
@@ -89,7 +90,8 @@ def compare(measurements: Measurements) -> Comparison:
 def undecided(measurements: Measurements) -> set[Key]:
     """Return the cells and metrics of which more rounds would say more.
 
-    Those are the undecided ones, and those with too few undisturbed rounds so far; never what is measured once.
+    Those are the undecided ones, those with too few undisturbed rounds so far, and findings that only just are some:
+    what is looked at after every round would otherwise be found by chance in the end. Never what is measured once.
     """
     findings = compare(measurements).findings
     few = {
@@ -100,7 +102,11 @@ def undecided(measurements: Measurements) -> set[Key]:
     return {
         (item.cell, item.metric)
         for item in findings
-        if item.verdict == "undecided" or (item.verdict == "not judged" and (item.cell, item.metric) in few)
+        if item.verdict == "undecided"
+        or (item.verdict == "not judged" and (item.cell, item.metric) in few)
+        or (
+            item.q is not None and limits.CONFIRMED < item.q <= limits.FALSE_DISCOVERIES and item.verdict != "no change"
+        )
     }
 
 
@@ -211,17 +217,24 @@ def _summaries(pairs: Sequence[Pair]) -> statistics.Spread:
     sizes: dict[tuple[int, int], list[int]] = {}
     for place, pair in enumerate(pairs):
         sizes.setdefault((len(pair.base), len(pair.head)), []).append(place)
-    known: statistics.Table | None = None
-    for places in sorted(sizes.values(), key=len, reverse=True):  # what most rows tell of noise holds for the others
+    known = _usual(pairs) if pairs[0].matched else None
+    for places in sizes.values():
         base = np.log([pairs[place].base for place in places])
         head = np.log([pairs[place].head for place in places])
-        if pairs[0].matched:
-            known = known or statistics.table(head - base)
-            found = statistics.paired(head - base, known)
-        else:
-            found = statistics.blocks(base, head)
+        matched = pairs[0].matched
+        found = statistics.paired(head - base, known) if matched else statistics.blocks(base, head)
         middle[places], error[places], freedom[places] = found.middle, found.error, found.freedom
     return statistics.Spread(middle=middle, error=error, freedom=freedom)
+
+
+def _usual(pairs: Sequence[Pair]) -> statistics.Table | None:
+    """Return what a metric's rows tell of each other's noise, from as many rounds of each.
+
+    Who has more rounds was undecided for longer, and is noisier than others: it must not be told from those alone.
+    """
+    rounds = min(len(pair.base) for pair in pairs)
+    base, head = (np.log([getattr(pair, side)[:rounds] for pair in pairs]) for side in ("base", "head"))
+    return statistics.table(head - base)
 
 
 def _shift(controls: Sequence[Pair]) -> Shift | None:
@@ -262,17 +275,22 @@ def _finding(item: _Judged, q: float | None, shift: Shift | None, *, interleaved
         unit=pair.unit,
         better=pair.better,
         verdict=verdict,
-        base=base,
-        head=head,
+        base=_bounded(base),
+        head=_bounded(head),
         ratio=ratio,
         low=low,
         high=high,
         p=item.p,
         q=q,
-        minimum=min(smallest, 1e300),
+        minimum=min(smallest, _MOST),
         pairs=min(len(pair.base), len(pair.head)),
         words=words[:1000],
     )
+
+
+def _bounded(value: float) -> float:
+    """Return `value` as a document can hold it: a unit's factor may have made it larger."""
+    return max(-_MOST, min(_MOST, value))
 
 
 def _ratios(item: _Judged, base: float, head: float) -> tuple[float | None, float | None, float | None]:

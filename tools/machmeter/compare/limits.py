@@ -18,6 +18,9 @@ BETWEEN_BLOCKS = 0.25
 CERTAINTY = 0.95
 FALSE_DISCOVERIES = 0.05
 
+# A finding that is as sure as this needs no more rounds.
+CONFIRMED = 0.005
+
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
