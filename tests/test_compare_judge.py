@@ -241,6 +241,17 @@ def test_what_is_known_once_is_judged_by_its_size(
 
 
 @pytest.mark.parametrize(
+    ("count", "factor", "verdict"), [(3, 1.02, "no change"), (3, 1.04, "regression"), (8, 1.02, "regression")]
+)
+def test_memory_needs_few_processes(count: int, factor: float, verdict: str) -> None:
+    """Few count by their size, 3 %; from six pairs on the statistics see 1 %."""
+    about = {"metric": "peakmem_forward", "unit": "bytes"}
+    base = row([1e8 * (1.0 + 1e-4 * number) for number in range(count)], **about)
+    head = row([1e8 * factor * (1.0 + 1e-4 * number) for number in range(count)], side="head", **about)
+    assert only(measured([base], [head])).verdict == verdict
+
+
+@pytest.mark.parametrize(
     ("base", "head", "verdict", "words"),
     [
         (0, 0, "no change", "unchanged at 0"),

@@ -389,7 +389,7 @@ def _result(
 
 def _known_once(item: Finding) -> bool:
     limit = limits.limit(item.metric, item.unit)
-    return limit.exact or (limit.once > 0.0 and item.pairs == 1)
+    return limit.exact or (limit.once > 0.0 and item.pairs < limits.LEAST_PAIRS)
 
 
 def _described(side: Side) -> Described:
