@@ -14,6 +14,7 @@ class Block:
     rows: Sequence[str] = ()  # one line each
     after: str = ""
     most: int | None = None  # rows to show even where there is room for more
+    claim: int = 1  # who has the lowest takes its rows first
 
     def text(self, count: int, link: str | None) -> str:
         """Return the block with its first `count` rows."""
@@ -37,18 +38,16 @@ def size(text: str) -> int:
 def fit(blocks: Sequence[Block], limit: int, link: str | None) -> str:
     """Return the blocks, an empty line between two, in at most `limit` bytes of UTF-8 if their fixed parts allow it.
 
-    The first block's rows have the first claim. A block that gets none of its rows says how many it has.
+    Among blocks with the same claim the first takes its rows first. A block that gets none says how many it has.
     """
     # What even a document without rows needs, with room for the line that says how many are missing.
     room = limit - sum(size(block.text(0, link)) + 2 for block in blocks)
-    counts = []
-    for block in blocks:
-        count = 0
-        for row in block.rows[: block.most]:
+    counts = [0] * len(blocks)
+    for place in sorted(range(len(blocks)), key=lambda number: blocks[number].claim):
+        for row in blocks[place].rows[: blocks[place].most]:
             room -= size(row) + 1
             if room < 0:
                 room += size(row) + 1
                 break
-            count += 1
-        counts.append(count)
+            counts[place] += 1
     return "\n\n".join(block.text(count, link) for block, count in zip(blocks, counts, strict=True))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from machmeter.compare import figures, inert
@@ -93,6 +93,8 @@ def _blocks(found: Comparison, link: str | None, head_now: str | None) -> list[B
     row = partial(_finding, found=found, others=_opposites(findings))
     lone: dict[str, list[Lone]] = {}
     for item in found.lone:
+        if item.kind == "failed" and item.reason == found.head.error:
+            continue  # said once, above
         lone.setdefault(item.kind, []).append(item)
     return [
         Block(before="\n\n".join(filter(None, [_heading(found), moved, _counted(found), _sides(found, link)]))),
@@ -125,16 +127,16 @@ def _is_quiet(found: Comparison) -> bool:
 def _heading(found: Comparison) -> str:
     """Return the verdict in a line."""
     counts = Counter(item.verdict for item in found.findings)
-    kinds = Counter(item.kind for item in found.lone)
+    kinds = Counter(kind for kind, _ in {(item.kind, item.cell) for item in found.lone})
     parts = []
     if found.incomparable:
         parts.append("not comparable")
     elif found.base.error or found.head.error:
-        parts.append("could not be measured")
-    if kinds["failed"]:
-        parts.append(f"{kinds['failed']} newly failing")
+        parts.append(f"{'base' if found.base.error else 'head'} could not be measured")
+    if kinds["failed"] and not found.head.error:
+        parts.append(f"{plural(kinds['failed'], 'cell')} newly failing")
     if kinds["removed"]:
-        parts.append(f"{kinds['removed']} no longer measured")
+        parts.append(f"{plural(kinds['removed'], 'cell')} no longer measured")
     if not found.incomparable:
         parts += [plural(counts["regression"], "regression")] if counts["regression"] else []
         parts += [plural(counts["changed"], "change")] if counts["changed"] else []
@@ -147,8 +149,8 @@ def _heading(found: Comparison) -> str:
 def _counted(found: Comparison) -> str:
     """Return what was compared, in a line: the same words whether or not something changed."""
     counts = Counter(item.verdict for item in found.findings)
-    failing = sum(item.kind in ("failed", "failing") for item in found.lone)
-    failed = f"{failing} failed"
+    failing = len({item.cell for item in found.lone if item.kind in ("failed", "failing")})
+    failed = f"{plural(failing, 'cell')} failed"
     if found.incomparable or not found.findings:
         return f"Nothing was compared; {failed}."
     cells = len({item.cell for item in found.findings})
@@ -229,22 +231,35 @@ def _table(
 
 def _lone_tables(
     lone: dict[str, list[Lone]], titles: Iterable[tuple[str, str]], *, folded: bool = False
-) -> list[Block]:  # fmt: skip
+) -> list[Block]:
+    """Return a table for each kind, one row for all metrics of a cell that have the same reason."""
     blocks = []
     for kind, title in titles:
+        grouped: dict[tuple[str, str], list[str]] = {}
+        for item in lone.get(kind, ()):
+            grouped.setdefault((item.cell, item.reason), []).append(figures.metric(item.metric))
         rows = [
-            [code(item.cell, cell=True), figures.metric(item.metric), code(item.reason, 240, cell=True)]
-            for item in lone.get(kind, ())
+            [code(cell, cell=True), _few(list(dict.fromkeys(names))), code(reason, 240, cell=True)]
+            for (cell, reason), names in grouped.items()
         ]
-        blocks += _grid(title, ["cell", "metric", "reason"], rows, folded=folded)
+        blocks += _grid(title, ["cell", "metrics", "reason"], rows, folded=folded)
     return blocks
 
 
+def _few(names: Sequence[str], most: int = 4) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
 def _not_judged(findings: Sequence[Finding]) -> list[Block]:
+    """Return what was not judged, by reason: it is mostly the same for all."""
+    reasons: dict[str, list[Finding]] = {}
+    for item in findings:
+        reasons.setdefault(item.words, []).append(item)
     rows = [
-        [code(item.cell, cell=True), figures.metric(item.metric), code(item.words, 240, cell=True)] for item in findings
+        [str(len(some)), code(reason, 240, cell=True), ", ".join(code(item.cell, 80, cell=True) for item in some[:3])]
+        for reason, some in reasons.items()
     ]
-    return _grid("Not judged", ["cell", "metric", "reason"], rows, folded=True)
+    return _grid(f"Not judged: {plural(len(findings), 'number')}", ["numbers", "reason", "such as"], rows, folded=True)
 
 
 def _grid(
@@ -256,7 +271,7 @@ def _grid(
         return []
     if not any(row[-1] for row in rows):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
-    titled = f"{title} ({len(rows)})"
+    titled = title if ":" in title else f"{title} ({len(rows)})"
     rule = "|".join("--:" if place in right else "---" for place in range(len(columns)))
     head = f"| {' | '.join(columns)} |\n|{rule}|"
     lines = [f"| {' | '.join(row)} |" for row in rows]
@@ -266,7 +281,12 @@ def _grid(
 
 
 def _folded(title: str, before: str, rows: Sequence[str], most: int | None = None) -> Block:
-    return Block(before=f"<details><summary>{title}</summary>\n\n{before}", rows=rows, after="\n</details>", most=most)
+    return Block(
+        before=f"<details><summary>{title}</summary>\n" + (f"\n{before}" if before else ""),
+        rows=rows,
+        after="\n</details>",
+        most=most,
+    )
 
 
 def _finding(item: Finding, *, found: Comparison, others: dict[tuple[str, str], list[str]]) -> list[str]:
@@ -275,7 +295,7 @@ def _finding(item: Finding, *, found: Comparison, others: dict[tuple[str, str], 
     ]
     told = item.verdict in ("regression", "improvement")
     if told and (names := others.get((item.cell, item.verdict))):
-        notes.append(f"{'but worse' if item.verdict == 'improvement' else 'but better'}: {', '.join(names[:4])}")
+        notes.append(f"{'but worse' if item.verdict == 'improvement' else 'but better'}: {_few(names)}")
     if item.verdict == "undecided" and item.words:
         notes = [code(item.words, cell=True)]
     return [
@@ -303,7 +323,7 @@ def _details(found: Comparison) -> list[Block]:
     means = [
         f"- geometric mean of {figures.metric(mean.metric)} over the {plural(mean.cells, 'cell')} that both sides "
         f"have: {figures.ratio(mean.ratio)} (a summary without an interval, not a judgement)"
-        for mean in (() if found.incomparable else found.means)
+        for mean in (() if found.incomparable or found.shift else found.means)
     ]
     notes = [f"- {code(note, 300)}" for note in found.notes]
     spent = [f"- {plural(found.rounds, 'round')} in {found.seconds / 60:.0f} minutes"] if found.seconds else []
@@ -314,4 +334,4 @@ def _details(found: Comparison) -> list[Block]:
     ]
     host = [f"- {code(name, 60)}: {code(fact)}" for name, fact in found.host.items()]
     rows = [*notes, *means, *spent, *environments, *host]
-    return [_folded("How it was measured", "", rows)] if rows else []
+    return [replace(_folded("How it was measured", "", rows), claim=0)] if rows else []
