@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import githubserver
 import msgspec
 import pytest
+
+import githubserver
 import samples
 from githubserver import ACTIONS, Fault, GitHub, State
-
 from machmeter import cli
-from machmeter.github import client, comments
+from machmeter.github import client
 
 MARKER = "<!-- machmeter: comparison -->"
 SHA = samples.HEAD
