@@ -155,9 +155,9 @@ def _counted(found: Comparison) -> str:
         return f"Nothing was compared; {failed}."
     cells = len({item.cell for item in found.findings})
     changed = counts["regression"] + counts["improvement"] + counts["changed"]
-    parts = [f"{changed} changed" if changed else "no change"]
-    parts += [f"{counts['undecided']} undecided"] if counts["undecided"] else []
-    parts += [f"{counts['not judged']} not judged"] if counts["not judged"] else []
+    parts = [f"{_count(changed)} changed" if changed else "no change"]
+    parts += [f"{_count(counts['undecided'])} undecided"] if counts["undecided"] else []
+    parts += [f"{_count(counts['not judged'])} not judged"] if counts["not judged"] else []
     return (
         f"Compared {plural(len(found.findings), 'number')} of {plural(cells, 'cell')}: {', '.join([*parts, failed])}."
     )
@@ -246,6 +246,10 @@ def _lone_tables(
     return blocks
 
 
+def _count(number: int) -> str:
+    return f"{number:,}".replace(",", "\N{NO-BREAK SPACE}")
+
+
 def _few(names: Sequence[str], most: int = 4) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
@@ -271,7 +275,7 @@ def _grid(
         return []
     if not any(row[-1] for row in rows):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
-    titled = title if ":" in title else f"{title} ({len(rows)})"
+    titled = title if ":" in title else f"{title} ({_count(len(rows))})"
     rule = "|".join("--:" if place in right else "---" for place in range(len(columns)))
     head = f"| {' | '.join(columns)} |\n|{rule}|"
     lines = [f"| {' | '.join(row)} |" for row in rows]
