@@ -206,6 +206,14 @@ def test_many_machines_with_many_rows_share_the_room() -> None:
     assert len(re.findall(r"^### Machmeter on", text, re.MULTILINE)) == 40
 
 
+def test_a_machine_with_little_to_say_leaves_its_room_to_the_others() -> None:
+    """Two long comparisons and a short one fill the comment."""
+    findings = [finding(cell=f"a.b.N{number}()") for number in range(2000)]
+    long = [comparison(machine=name, result="regression", findings=findings) for name in "ab"]
+    text = markdown.render_all([*long, markdown.Unusable(name="c", reason="is not there")])
+    assert 59_000 < len(text.encode()) <= 60_000
+
+
 def test_the_longest_text_that_the_schema_allows_fits() -> None:
     """Every name at its full length, in characters of four bytes."""
     long = "\U0001d538" * 300

@@ -50,13 +50,12 @@ def render_all(
 ) -> str:
     """Return the comparisons of several machines as one text, what needs attention first."""
     ordered = sorted(sections, key=_attention)
-    texts: list[str] = []
-    room = limit
-    for place, section in enumerate(ordered):
-        share = room // (len(ordered) - place) - 2
-        text = _fitted(section, share, link, head_now)
-        texts.append(text)
-        room -= size(text) + 2
+    texts = [_fitted(section, limit, link, head_now) for section in ordered]
+    room, left = limit, len(ordered)
+    for place in sorted(range(len(ordered)), key=lambda number: size(texts[number])):  # what is short leaves its room
+        if size(texts[place]) + 2 > room // left:
+            texts[place] = _fitted(ordered[place], room // left - 2, link, head_now)
+        room, left = room - size(texts[place]) - 2, left - 1
     whole = "\n\n".join(texts)
     if size(whole) <= limit:
         return whole
