@@ -142,6 +142,7 @@ def _heading(found: Comparison) -> str:
         parts += [plural(counts["improvement"], "improvement")] if counts["improvement"] else []
     if not parts:
         parts = ["could not judge" if found.result == "could not judge" else "no change"]
+    parts += ["the machine itself moved"] if found.shift else []
     return f"### Machmeter on {code(found.machine, 60)}: {', '.join(parts)}"
 
 
