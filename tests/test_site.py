@@ -608,3 +608,13 @@ def test_the_browser_reads_columns_as_they_were_written(tmp_path: Path, spread: 
     np.testing.assert_allclose(found["low"], values[: len(positions)] * 0.9, rtol=0.02)
     assert set(found["high"]) == {None}
     assert found["old"] == [True] * 10 + [False] * (len(positions) - 10)
+
+
+def test_days_below_a_plot_do_not_overlap() -> None:
+    days = [(float(at), f"2026-01-{at + 1:02}") for at in range(28)]
+    line = curves.Curve(x=np.arange(28.0), y=np.ones(28))
+    drawn = str(curves.history([line], unit="s", label="", dates=days))
+    labels = re.findall(r'<text x="([\d.]+)" y="310"( text-anchor="middle")?>2026', drawn)
+    assert len(labels) >= 6
+    ends = [(float(x) - 36, float(x) + 36) if centred else (float(x), float(x) + 72) for x, centred in labels]
+    assert all(first[1] <= second[0] for first, second in zip(ends, ends[1:], strict=False))

@@ -110,8 +110,9 @@ def _label(drawing: Drawing, x: Scale, dates: Sequence[tuple[float, str]]) -> No
         across = x(at)
         if across - last >= 84 and across <= _RIGHT - 30:
             drawing.line(across, _BOTTOM, across, _BOTTOM + 4, "axis")
-            drawing.text(across, _BOTTOM + 18, day, "middle" if across > _LEFT + 30 else "start")
-            last = across
+            centred = across > _LEFT + 30
+            drawing.text(across, _BOTTOM + 18, day, "middle" if centred else "start")
+            last = across if centred else across + 36  # it reaches half of its width further
 
 
 def _mark(drawing: Drawing, across: float, kind: str, title: str) -> None:
