@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import itertools
 import json
 import math
 import os
@@ -617,4 +618,4 @@ def test_days_below_a_plot_do_not_overlap() -> None:
     labels = re.findall(r'<text x="([\d.]+)" y="310"( text-anchor="middle")?>2026', drawn)
     assert len(labels) >= 6
     ends = [(float(x) - 36, float(x) + 36) if centred else (float(x), float(x) + 72) for x, centred in labels]
-    assert all(first[1] <= second[0] for first, second in zip(ends, ends[1:], strict=False))
+    assert all(first[1] <= second[0] for first, second in itertools.pairwise(ends))
