@@ -17,8 +17,8 @@ import stores
 from machmeter import errors
 from machmeter.changes import detect
 from machmeter.history import cache as caching
-from machmeter.history import changed, files, forked
-from machmeter.site import build, writing
+from machmeter.history import changed, files, forked, parsing
+from machmeter.site import build, progress, writing
 from machmeter.site.render import find_folder
 
 
@@ -156,6 +156,22 @@ def test_processes_share_the_work_in_order() -> None:
     parts = forked.share(lambda items: (os.getpid(), list(items)), list(range(40)), 2)
     assert [items for _, items in parts] == [list(range(40))[first :: len(parts)] for first in range(len(parts))]
     assert os.getpid() not in {process for process, _ in parts}
+
+
+def test_the_progress_display_has_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one, nothing would be shared among processes wherever somebody looks."""
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    with progress.shown() as say:
+        say("reading", 1, 2)
+        assert threading.active_count() == 1
+
+
+def test_files_parsed_by_several_processes_are_what_one_parses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stores.foreign(tmp_path / "results")
+    (tmp_path / "results" / "box" / "odd.json").write_text("{")
+    one = made(tmp_path)
+    monkeypatch.setattr(parsing, "_WORTH_PROCESSES", 1)
+    assert made(tmp_path, jobs=2) == one
 
 
 def test_where_threads_run_nothing_is_forked() -> None:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from machmeter.history import cache as caching
-from machmeter.history import columns, files
+from machmeter.history import columns, files, forked
 from machmeter.history.cache import Stamp
 from machmeter.history.columns import Table
 
 Progress = Callable[[int, int], None]  # how many files are done, of how many
 
-# Starting processes takes half a second: as much as parsing this many bytes.
-_WORTH_PROCESSES = 48 << 20
+# Starting processes takes a tenth of a second: as much as parsing this many bytes.
+_WORTH_PROCESSES = 8 << 20
 _BATCH = 24
 
 
@@ -95,17 +93,12 @@ _Batch = tuple[Table, dict[str, str], dict[str, Stamp]]
 
 
 def _parse(results: Path, paths: Sequence[str], jobs: int, *, stamped: bool) -> Iterator[_Batch]:
-    batches = [paths[start : start + _BATCH] for start in range(0, len(paths), _BATCH)]
     total = sum(_size(results / path) for path in paths)
-    if jobs < 2 or total < _WORTH_PROCESSES or len(batches) < 2:
-        for batch in batches:
-            yield _parse_batch(results, batch, stamped)
+    if jobs < 2 or total < _WORTH_PROCESSES:
+        for start in range(0, len(paths), _BATCH):
+            yield _parse_batch(results, paths[start : start + _BATCH], stamped)
         return
-    # Not fork: the parent may have threads. A spawned process imports this module and what it needs, no more.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(batches)), mp_context=context) as pool:
-        count = len(batches)
-        yield from pool.map(_parse_batch, [results] * count, batches, [stamped] * count)
+    yield from forked.each_part(lambda part: _parse_batch(results, part, stamped), paths, jobs)
 
 
 def _parse_batch(results: Path, paths: Sequence[str], stamped: bool) -> _Batch:
