@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from machmeter.cli import measuring, showing, site
+from machmeter.cli import measuring, publishing, showing, site
 from machmeter.errors import MachmeterError
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app = typer.Typer(
 app.add_typer(measuring.commands)
 app.add_typer(showing.commands)
 app.add_typer(site.commands, name="site")
+app.add_typer(publishing.commands, name="results")
 
 INTERRUPTED = "interrupted; what was finished is kept: 'machmeter show' and 'machmeter versions' show it"
 
