@@ -71,19 +71,14 @@ def push_command(
 @commands.command("pull")
 def pull_command(
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Into results/ and evidence/ there. Default: the project's own."),
+        Path | None, typer.Option("--output", "-o", help="A folder for them. Default: the project's own results.")
     ] = None,
     branch: BRANCH = "results",
     remote: REMOTE = "origin",
     project: PROJECT = Path(),
 ) -> None:
     """Bring the branch's files here, beside what was measured here; no local file is replaced."""
-    into = (
-        collect.Store(results=output / "results", evidence=output / "evidence")
-        if output
-        else collect.of_project(project)
-    )
+    into = collect.in_folder(output) if output else collect.of_project(project)
     local = collect.collect([into])
     with _opened(project, remote, branch) as opened:
         done = pulling.pull(opened, _tip(opened), into, local)

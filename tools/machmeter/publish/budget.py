@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from machmeter.errors import NoResults
 from machmeter.publish import layout
-from machmeter.publish.collect import Collected
+from machmeter.publish.collect import Collected, merge_benchmarks
 
 # What git adds to each file in a pack, beside the bytes: its own header and index entry, and in the trees of each
 # commit the file's name, hash and mode, of which the next commit repeats only differences.
@@ -37,9 +37,10 @@ class Budget:
         packed = total * self.packed + self.fixed
         share = packed / RECOMMENDED
         return [
-            f"here: {self.runs} runs on {self.machines} machines; a run is {self.files:.1f} files, {_size(self.plain)} plain, "
-            f"{_size(self.packed)} in git; the largest file is {_size(self.largest)}",
-            f"{years:g} years of {per_day:g} runs a day on each of {on} machines: {total:,} runs, {total * self.files:,.0f} files",
+            f"here: {self.runs} runs on {self.machines} machines; a run is {self.files:.1f} files, {_size(self.plain)} "
+            f"plain, {_size(self.packed)} in git; the largest file is {_size(self.largest)}",
+            f"{years:g} years of {per_day:g} runs a day on each of {on} machines: "
+            f"{total:,} runs, {total * self.files:,.0f} files",
             f"  in git       {_size(packed)}, {share:.0%} of the 1 GB that GitHub recommends for a repository",
             f"  checked out  {_size(total * self.plain)}",
         ]
@@ -51,7 +52,7 @@ def budget(found: Collected) -> Budget:
     largest = 0
     for path, content in found.files.items():
         where = layout.place(path)
-        assert where is not None  # noqa: S101 - collect() made it
+        assert where is not None  # collect() made it
         files, plain, packed = runs.get((where.machine, where.stem), (0, 0, COMMIT))
         packed += len(zlib.compress(content)) + OVERHEAD
         runs[where.machine, where.stem] = (files + 1, plain + len(content), packed)
@@ -72,8 +73,6 @@ def budget(found: Collected) -> Budget:
 
 
 def _catalogue(benchmarks: Mapping[str, object]) -> bytes:
-    from machmeter.publish.collect import merge_benchmarks
-
     return merge_benchmarks({}, dict(benchmarks))
 
 

@@ -147,9 +147,7 @@ def _check_commit(commit: str, stem: str) -> None:
 
 def _bounded(content: bytes) -> None:
     if len(content) > layout.LARGEST_FILE:
-        raise Unfit(
-            f"has {len(content) / 1e6:.0f} MB, and the branch takes files up to {layout.LARGEST_FILE >> 20} MiB"
-        )
+        raise Unfit(f"has more than {layout.LARGEST_FILE >> 20} MiB, which is the most that the branch takes")
 
 
 def by_place(where: layout.Place, content: bytes) -> None:

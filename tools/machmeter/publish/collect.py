@@ -64,6 +64,11 @@ def of_project(project: Path) -> Store:
     return Store(results=results, evidence=asvrun.evidence_folder(results))
 
 
+def in_folder(folder: Path) -> Store:
+    """Return the folders of a store in `folder`, be they there or not."""
+    return Store(results=folder / layout.RESULTS, evidence=folder / layout.EVIDENCE)
+
+
 def find(folder: Path, notes: list[str]) -> list[Store]:
     """Return the stores in `folder`: itself, or else each folder below it that has results. No link is followed."""
     if not folder.is_dir():
@@ -75,12 +80,12 @@ def find(folder: Path, notes: list[str]) -> list[Store]:
 
 
 def _find(folder: Path, deeper: int, notes: list[str]) -> Iterator[Store]:
-    results, evidence_folder = folder / layout.RESULTS, folder / layout.EVIDENCE
-    if _is_folder(results) or _is_folder(evidence_folder):
+    store = in_folder(folder)
+    if _is_folder(store.results) or _is_folder(store.evidence):
         if (folder / PULL_REQUEST).exists():
             notes.append(f"left out: {folder} was measured for a pull request ({PULL_REQUEST}), which is no history")
         else:
-            yield Store(results=results, evidence=evidence_folder)
+            yield store
         return
     if deeper:
         for below in sorted(folder.iterdir()):

@@ -84,9 +84,7 @@ def local_name(name: str) -> tuple[str, str | None] | None:
 
 def fit_machine(name: str) -> bool:
     """Return whether a folder may be called like the machine `name` on every system."""
-    return (
-        bool(name) and fit_name(name) and len(name) <= _LONGEST_MACHINE and name[0] not in ". " and name[-1] not in ". "
-    )
+    return 0 < len(name) <= _LONGEST_MACHINE and fit_name(name) and not {name[0], name[-1]} & {".", " "}
 
 
 def fit_name(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import time
 from dataclasses import dataclass
@@ -49,14 +50,11 @@ def push(found: Collected, branch: Branch) -> Pushed:
             check_marker(branch, entries)
         added = _missing(found, ours, entries)
         derived = _derived(found, branch, entries)
-        result = {
-            "added": tuple(added),
-            "present": len(ours) - len(added),
-            "derived": tuple(derived),
-            "attempts": attempt,
-        }
+        done = functools.partial(
+            Pushed, added=tuple(added), present=len(ours) - len(added), derived=tuple(derived), attempts=attempt
+        )
         if not added and not derived:
-            return Pushed(commit=None, **result)
+            return done(commit=None)
         objects = {path: ours[path] for path in added} | branch.write(derived)
         commit = branch.commit(tip, objects, message(found, added, list(derived)))
         try:
@@ -64,10 +62,10 @@ def push(found: Collected, branch: Branch) -> Pushed:
         except Raced:
             _wait(attempt)
         else:
-            return Pushed(commit=commit, **result)
+            return done(commit=commit)
     raise BranchBusy(
-        f"others moved the branch {branch.name!r} first, {ATTEMPTS} times: nothing was pushed, and the results are still "
-        "here; try again later"
+        f"others moved the branch {branch.name!r} first, {ATTEMPTS} times: nothing was pushed, and the results are "
+        "still here; try again later"
     )
 
 
@@ -96,8 +94,8 @@ def _missing(found: Collected, ours: dict[str, str], entries: dict[str, Entry]) 
         there = entries.get(path)
         if there and there.object != name:
             raise BranchDamaged(
-                f"{path} on the branch was changed: it is not {found.sources[path]}, of which its name was made; nothing "
-                "was pushed. 'machmeter results verify' lists all such files"
+                f"{path} on the branch was changed: it is not {found.sources[path]}, of which its name was made; "
+                "nothing was pushed. 'machmeter results verify' lists all such files"
             )
     return [path for path in ours if path not in entries]
 
@@ -128,8 +126,8 @@ def _benchmarks(branch: Branch, entries: dict[str, Entry]) -> dict[str, Any]:
         return checks.benchmarks(_content(branch, layout.BENCHMARKS, entry))
     except Unfit as problem:
         raise BranchDamaged(
-            f"{layout.BENCHMARKS} on the branch {branch.name!r} {problem}: it is not overwritten, and nothing was pushed; "
-            "put an older version of it back with git"
+            f"{layout.BENCHMARKS} on the branch {branch.name!r} {problem}: it is not overwritten, and nothing was "
+            "pushed; put an older version of it back with git"
         ) from problem
 
 

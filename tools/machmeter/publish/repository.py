@@ -56,7 +56,7 @@ class Raced(Exception):
 
 
 def environment(settings: Sequence[tuple[str, str]] = ()) -> dict[str, str]:
-    """Return the variables for git: no other repository, no questions, English answers, and `settings`, unseen by `ps`."""
+    """Return the variables for git: no other repository, no questions, English, and `settings` where `ps` cannot see them."""
     variables = {name: value for name, value in os.environ.items() if name not in {f"GIT_{it}" for it in _ELSEWHERE}}
     before = int(variables.get("GIT_CONFIG_COUNT") or 0)
     for number, (name, value) in enumerate(settings, before):
@@ -156,7 +156,7 @@ class Branch:
         return RemoteUnreachable(f"cannot reach {self.remote.name!r}: {said}; nothing is lost here, so try again")
 
     def fetch(self, *, history: bool = False) -> str | None:
-        """Fetch the newest commit with its tree but not its files (all of it with `history`); None where there is none."""
+        """Fetch the newest commit with its tree but no files (all of it with `history`); None where there is none."""
         reference = f"refs/heads/{self.name}"
         if not self.ask_remote("ls-remote", "origin", reference).strip():
             return None
@@ -200,20 +200,13 @@ class Branch:
 
     def _fetch_missing(self, wanted: Sequence[str]) -> None:
         """Fetch in one go those objects that are not here: git itself would fetch each by itself."""
-        listed = self.git("rev-list", "--objects", "--missing=print", "--no-walk", "refs/fetched").decode(
-            "utf-8", "replace"
-        )
-        missing = {line[1:] for line in listed.splitlines() if line.startswith("?")}
+        options = ["--objects", "--no-walk", "--missing=print"]
+        listed = self.git("rev-list", *options, "refs/fetched").decode("utf-8", errors="replace").splitlines()
+        missing = {line[1:] for line in listed if line.startswith("?")}
         if needed := [name for name in wanted if name in missing]:
             options = ["--quiet", "--no-tags", "--no-write-fetch-head", "--filter=blob:none", "--stdin"]
-            self.ask_remote(
-                "-c",
-                "fetch.negotiationAlgorithm=noop",
-                "fetch",
-                *options,
-                "origin",
-                given="\n".join([*needed, ""]).encode(),
-            )
+            given = "\n".join([*needed, ""]).encode()
+            self.ask_remote("-c", "fetch.negotiationAlgorithm=noop", "fetch", *options, "origin", given=given)
 
     def write(self, contents: Mapping[str, bytes]) -> dict[str, str]:
         """Put files into this repository, and return the name of each one's object."""
@@ -242,7 +235,7 @@ class Branch:
         return self.git("commit-tree", tree, *parents, "-F", "-", given=message.encode()).decode().strip()
 
     def push(self, commit: str) -> None:
-        """Let the branch be `commit`, if it still is that commit's parent. Raises Raced, PushRefused, RemoteUnreachable.
+        """Let the branch be `commit` if it still is its parent. Raises Raced, PushRefused, RemoteUnreachable.
 
         Without force, git itself refuses whatever is not on top of what is there; so does the remote.
         """

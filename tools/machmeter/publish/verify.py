@@ -1,10 +1,9 @@
-"""Whether every file of the branch, or of a folder like it, is what its name says, and none was ever changed or removed."""
+"""Whether every file of the branch is what its name says, and none was ever changed or removed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from machmeter.errors import BranchDamaged
 from machmeter.publish import checks, layout
