@@ -21,8 +21,8 @@ from machmeter.publish import layout
 
 # Of the clone's own configuration, what reaching a remote may need: proxies, headers, rewritten addresses, logins.
 _NEEDED = r"^(http|https|url|credential|ssh|protocol|core\.sshcommand|core\.askpass|core\.gitproxy)(\.|$)"
-_ELSEWHERE = ("DIR", "WORK_TREE", "INDEX_FILE", "OBJECT_DIRECTORY", "ALTERNATE_OBJECT_DIRECTORIES", "COMMON_DIR")
-_ELSEWHERE += ("NAMESPACE", "PREFIX", "SHALLOW_FILE", "CEILING_DIRECTORIES")
+_ELSEWHERE = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_SHALLOW_FILE"}
+_ELSEWHERE |= {"GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_PREFIX"}
 # A line that stalls this long ends: a job must not hang for hours.
 _PATIENCE = (("http.lowSpeedLimit", "1000"), ("http.lowSpeedTime", "60"))
 _NO_RIGHTS = ("403", "401", "Authentication failed", "Permission denied", "could not read Username", "denied to")
@@ -56,8 +56,8 @@ class Raced(Exception):
 
 
 def environment(settings: Sequence[tuple[str, str]] = ()) -> dict[str, str]:
-    """Return the variables for git: no other repository, no questions, English, and `settings` where `ps` cannot see them."""
-    variables = {name: value for name, value in os.environ.items() if name not in {f"GIT_{it}" for it in _ELSEWHERE}}
+    """Return the variables for git: no other repository, no questions, English, and `settings` unseen by `ps`."""
+    variables = {name: value for name, value in os.environ.items() if name not in _ELSEWHERE}
     before = int(variables.get("GIT_CONFIG_COUNT") or 0)
     for number, (name, value) in enumerate(settings, before):
         variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
@@ -132,13 +132,13 @@ class Branch:
         self.git("config", "remote.origin.pushurl", remote.push_to)
         self.git("config", "gc.auto", "0")
 
-    def try_git(self, *arguments: str, given: bytes = b"", **more: str) -> subprocess.CompletedProcess[bytes]:
+    def try_git(self, *arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
         """Run git here and return what came of it."""
-        return _run(["git", "-C", str(self.folder), *arguments], {**self.variables, **more}, given)
+        return _run(["git", "-C", str(self.folder), *arguments], self.variables, given)
 
-    def git(self, *arguments: str, given: bytes = b"", **more: str) -> bytes:
+    def git(self, *arguments: str, given: bytes = b"") -> bytes:
         """Run git here and return its output. Raises StoreUnwritable: what can fail is the disk."""
-        answer = self.try_git(*arguments, given=given, **more)
+        answer = self.try_git(*arguments, given=given)
         if answer.returncode:
             said = plain(answer.stderr.decode(errors="replace"))
             raise StoreUnwritable(f"git cannot work in {self.folder} ({said}): set TMPDIR to a folder with space")
@@ -226,11 +226,10 @@ class Branch:
 
     def commit(self, parent: str | None, objects: Mapping[str, str], message: str) -> str:
         """Return a commit on top of `parent` in which each path of `objects` is that object, and all else as it was."""
-        index = {"GIT_INDEX_FILE": str(self.folder / "new-index")}
-        self.git("read-tree", parent or "--empty", **index)
+        self.git("read-tree", parent or "--empty")  # into the index of the bare repository: there is no work tree
         lines = b"".join(f"100644 {name}\t{path}\0".encode() for path, name in objects.items())
-        self.git("update-index", "-z", "--index-info", given=lines, **index)
-        tree = self.git("write-tree", "--missing-ok", **index).decode().strip()
+        self.git("update-index", "-z", "--index-info", given=lines)
+        tree = self.git("write-tree", "--missing-ok").decode().strip()
         parents = ["-p", parent] if parent else []
         return self.git("commit-tree", tree, *parents, "-F", "-", given=message.encode()).decode().strip()
 
