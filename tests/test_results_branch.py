@@ -273,6 +273,12 @@ def test_a_login_in_an_address_is_not_repeated() -> None:
     )
 
 
+def test_a_login_in_the_address_of_a_remote_is_not_repeated(project: Project) -> None:
+    project.measure(1)
+    code, output = project.command("push", "--remote", "http://me:secret@127.0.0.1:9/x.git")
+    assert (code, "http://127.0.0.1:9/x.git" in output, "secret" in output) == (38, True, False)
+
+
 def test_a_branch_that_is_not_ours_is_left_alone(project: Project, remote: Path) -> None:
     git(project.folder, "push", "--quiet", "origin", "main:results")
     before = git(remote, "rev-parse", "results")
@@ -362,6 +368,12 @@ def test_a_login_in_the_clones_configuration_is_used_and_not_shown(
     assert set(Forge.asked) == {"basic c2VjcmV0"}
     assert (code, "403" in output, "c2VjcmV0" in output) == (39, True, False)
     assert "c2VjcmV0" not in Path(f"{path_of_git}.calls").read_text()
+
+
+@pytest.mark.parametrize("name", ["../x", "-x", "a b", "a..b"])
+def test_a_name_that_no_branch_can_have_is_refused(project: Project, name: str) -> None:
+    project.measure(1)
+    assert project.command("push", f"--branch={name}") == (9, f"{name!r} cannot be the name of a branch")
 
 
 # What may be pushed
@@ -478,8 +490,10 @@ def test_a_process_that_died_is_pushed_as_failed(project: Project, remote: Path)
 def test_artifacts_of_several_machines_are_pushed_at_once(project: Project, remote: Path, tmp_path: Path) -> None:
     branches.measure(tmp_path / "artifacts/xeon", 1, "xeon")
     branches.measure(tmp_path / "artifacts/gpu", 1, "gpu")
+    (tmp_path / "empty").mkdir()
     shutil.rmtree(tmp_path / "artifacts/gpu/results")  # asv was killed: what was finished is in the evidence
-    pushed(project, str(tmp_path / "artifacts"))
+    output = pushed(project, str(tmp_path / "artifacts"), str(tmp_path / "empty"))
+    assert f"left out: {tmp_path / 'empty'} has no folder 'results' or 'evidence'" in output
     assert sorted(path.rpartition("/")[0] for path in branches.runs(remote)) == [
         "evidence/gpu",
         "evidence/xeon",
@@ -595,6 +609,13 @@ def test_no_branch_yet_says_so(project: Project) -> None:
             8,
             "'origin' has no branch 'results' yet: 'machmeter results push' makes it",
         )
+
+
+def test_the_first_run_has_nothing_to_pull(project: Project) -> None:
+    assert project.command("pull", "--if-any") == (
+        0,
+        "'origin' has no branch 'results' yet: 'machmeter results push' makes it\n",
+    )
 
 
 # Pulling
@@ -719,6 +740,21 @@ def test_evidence_in_several_files_is_read_as_one(project: Project) -> None:
         (folder / f"{STEM}.{number:016x}.json").write_text(json.dumps(content))
     (content,), notes = evidence.read_all(folder)
     assert (sorted(content["runs"]), notes) == (["r1", "r2", "r3"], [])
+
+
+def test_what_was_pulled_counts_as_measured(project: Project) -> None:
+    """A sweep asks for the runs at one commit in one environment; another's name may begin like it."""
+    folder = project.evidence / "here"
+    project.measure(1, run="r1")
+    project.measure(2, run="r9")
+    whole = json.loads((folder / f"{STEM}.json").read_text())
+    similar = {**whole, "environment": "env.1", "runs": {"r3": whole["runs"]["r1"]}}
+    pulled = {**whole, "runs": {"r2": whole["runs"]["r1"]}}
+    (folder / f"{STEM}.0123456789abcdef.json").write_text(json.dumps(pulled))
+    (folder / f"{STEM}.1.json").write_text(json.dumps(similar))
+    assert sorted(evidence.runs_at(folder / f"{STEM}.json")) == ["r1", "r2"]
+    (folder / f"{STEM}.json").unlink()
+    assert sorted(evidence.runs_at(folder / f"{STEM}.json")) == ["r2"]
 
 
 def test_of_two_states_of_one_run_the_later_is_read(project: Project) -> None:

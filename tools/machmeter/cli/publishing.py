@@ -65,7 +65,7 @@ def push_command(
     found.check()
     with _opened(project, remote, branch) as opened:
         done = pushing.push(found, opened)
-    say("\n".join(done.lines(branch, remote)))
+    say("\n".join(done.lines(opened)))
 
 
 @commands.command("pull")
@@ -73,6 +73,7 @@ def pull_command(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A folder for them. Default: the project's own results.")
     ] = None,
+    if_any: Annotated[bool, typer.Option("--if-any", help="It is no fault if there is no branch yet.")] = False,
     branch: BRANCH = "results",
     remote: REMOTE = "origin",
     project: PROJECT = Path(),
@@ -81,8 +82,15 @@ def pull_command(
     into = collect.in_folder(output) if output else collect.of_project(project)
     local = collect.collect([into])
     with _opened(project, remote, branch) as opened:
-        done = pulling.pull(opened, _tip(opened), into, local)
-    say("\n".join(done.lines(branch, remote)))
+        try:
+            commit = _tip(opened)
+        except NoResults as nothing:
+            if not if_any:
+                raise
+            say(str(nothing))
+            return
+        done = pulling.pull(opened, commit, into, local)
+    say("\n".join(done.lines(opened)))
     done.check()
 
 
@@ -99,8 +107,8 @@ def verify_command(
     if folder:
         what, done = str(folder), verifying.verify_folder(_collected([folder], project))
     else:
-        what = f"the branch {branch} of {remote}"
         with _opened(project, remote, branch) as opened:
+            what = f"the branch {branch} of {opened.remote.name}"
             done = verifying.verify_branch(opened, _tip(opened, history=True))
     say("\n".join(done.lines(what)))
     done.check(what)

@@ -74,9 +74,10 @@ def find(folder: Path, notes: list[str]) -> list[Store]:
     """Return the stores in `folder`: itself, or else each folder below it that has results. No link is followed."""
     if not folder.is_dir():
         raise NoResults(f"there is no folder {folder}")
+    before = len(notes)
     found = list(_find(folder, _DEEPEST, notes))
-    if not found and not notes:
-        raise NoResults(f"{folder} has no folder 'results' or 'evidence', and no folder below it has")
+    if not found and len(notes) == before:
+        notes.append(f"left out: {folder} has no folder 'results' or 'evidence', and no folder below it has")
     return found
 
 
