@@ -487,6 +487,35 @@ def test_a_process_that_died_is_pushed_as_failed(project: Project, remote: Path)
     assert told["runs"]["r1"]["cells"]["a"]["p"]["status"] == "failed"
 
 
+@pytest.mark.parametrize(
+    "told", [{}, {"pid": "x", "process": "gone"}, {"pid": 1, "timeout": "x", "peak_resident_bytes": "x"}]
+)
+def test_a_dead_process_that_is_not_described_is_refused(project: Project, told: dict[str, object]) -> None:
+    project.measure(1, record={"status": "running", **told})
+    code, output = project.command("push")
+    assert (code, "has a running process that is not described" in output) == (36, True)
+
+
+def test_no_file_that_evidence_names_is_read_but_a_trace_of_its_own(
+    project: Project, remote: Path, tmp_path: Path
+) -> None:
+    """Evidence of another machine may name any path: one that would wait for a writer for ever, here."""
+    os.mkfifo(tmp_path / "never")
+    project.measure(1, record={"status": "running", "pid": 1, "process": "gone", "trace": str(tmp_path / "never")})
+    own = project.evidence / "there/.traces/p.txt"
+    own.parent.mkdir(parents=True)
+    own.write_text("Segmentation fault\n")
+    project.measure(2, "there", record={"status": "running", "pid": 1, "process": "gone", "trace": str(own)})
+    pushed(project)
+    reasons = {}
+    for path in branches.runs(remote):
+        if path.startswith("evidence/"):
+            told = json.loads(git(remote, "cat-file", "blob", f"results:{path}"))
+            reasons[told["machine"]] = told["runs"]["r1"]["cells"]["a"]["p"]["reason"]
+    assert reasons["there"] == "crashed (signal 11, segmentation fault)"
+    assert reasons["here"].startswith("killed (signal 9)")
+
+
 def test_artifacts_of_several_machines_are_pushed_at_once(project: Project, remote: Path, tmp_path: Path) -> None:
     branches.measure(tmp_path / "artifacts/xeon", 1, "xeon")
     branches.measure(tmp_path / "artifacts/gpu", 1, "gpu")
