@@ -31,6 +31,8 @@ from machmeter.errors import CellFailed, from_os_error
 
 SCHEMA = 1
 
+_PULLED = re.compile(r"\.[0-9a-f]{16}\.json$")  # how the name of a file of the results branch ends
+
 Json = dict[str, Any]
 
 
@@ -91,15 +93,18 @@ def read_all(folder: Path) -> tuple[list[Json], list[str]]:
     return join(content for _, content in found if content is not None), notes
 
 
+def files_at(path: Path) -> list[Path]:
+    """Return the evidence file `path`, where it exists, and those of the same that were pulled beside it."""
+    stem = _PULLED.sub("", path.name).removesuffix(".json")
+    beside = sorted(path.parent.glob(f"{glob.escape(stem)}.*.json"))
+    own = path.with_name(f"{stem}.json")
+    return [*([own] if own.is_file() else []), *(item for item in beside if _PULLED.sub("", item.name) == stem)]
+
+
 def runs_at(path: Path) -> dict[str, Json]:
-    """Return the runs, by name, in the evidence file `path` and in those of the same that were pulled beside it."""
-
-    def is_same(content: Json) -> bool:  # a pattern would also find the environment openvino2025.0.1 for openvino2025.0
-        return asvrun.file_stem(str(content.get("commit")), str(content.get("environment"))) == path.stem
-
-    found = [read(item) for item in sorted(path.parent.glob(f"{glob.escape(path.stem)}*.json"))]
-    joined = join(content for content in found if content is not None and is_same(content))
-    return {name: run for content in joined for name, run in content["runs"].items()}
+    """Return the runs, by name, in the files at `path`."""
+    contents = [content for content in map(read, files_at(path)) if content is not None]
+    return {name: run for content in join(contents) for name, run in content["runs"].items()}
 
 
 def join(contents: Iterable[Json]) -> list[Json]:
@@ -130,7 +135,7 @@ def _later(one: Json, other: Json) -> Json:
 
 def is_pulled(path: Path) -> bool:
     """Return whether an evidence file came from the results branch: nothing is ever added to it."""
-    return re.search(r"\.[0-9a-f]{16}\.json$", path.name) is not None
+    return _PULLED.search(path.name) is not None
 
 
 def settle_file(path: Path) -> Json | None:
