@@ -1,6 +1,6 @@
 # Everything a contributor or a user runs. `make` alone prints this list.
 .DEFAULT_GOAL := help
-.PHONY: help setup bench show site serve test test-quick lint bench-harness bench-site bench-changes bench-compare clean
+.PHONY: help setup bench show site serve test test-quick lint bench-harness bench-site bench-changes bench-compare bench-results clean
 
 PYTHON ?= python3
 MODEL ?= ResNet50
@@ -73,6 +73,9 @@ bench-changes: $(VENV)/.dev  ## Try detectors of steps, asv's among them, on sim
 
 bench-compare: $(VENV)/.dev  ## Try the judgement of comparisons on simulated measurements, asv's rule beside it (a minute)
 	$(BIN)/python tools/bench_compare.py $(BENCH)
+
+bench-results: setup  ## Measure the results branch: pushing onto 5,000 files, eight at once, its size
+	$(BIN)/python tools/bench_results.py $(BENCH)
 
 clean:  ## Remove the environment and asv's builds; results, evidence and the artifact store stay
 	rm -rf $(VENV) .asv build tools/*.egg-info

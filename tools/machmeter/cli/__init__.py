@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from machmeter.cli import comparing, github, measuring, showing, site
+from machmeter.cli import comparing, github, measuring, publishing, showing, site
 from machmeter.errors import MachmeterError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app.add_typer(showing.commands)
 app.add_typer(comparing.commands)
 app.add_typer(site.commands, name="site")
 app.add_typer(github.commands, name="github")
+app.add_typer(publishing.commands, name="results")
 
 INTERRUPTED = "interrupted; what was finished is kept: 'machmeter show' and 'machmeter versions' show it"
 
