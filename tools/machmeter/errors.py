@@ -88,6 +88,18 @@ class SiteUnbuildable(MachmeterError):
     exit_code = 20
 
 
+class NotReady(MachmeterError):
+    """The machine would not measure steadily, and `machmeter doctor --strict` was asked."""
+
+    exit_code = 42
+
+
+class RunnersInvalid(MachmeterError):
+    """The list of machines that measure cannot be used."""
+
+    exit_code = 43
+
+
 class Unsupported(NotImplementedError):
     """The cell cannot exist here: a missing package, CPU feature or combination. asv shows "n/a".
 

@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from machmeter.cli import measuring, showing, site
+from machmeter.cli import machines, measuring, showing, site
 from machmeter.errors import MachmeterError
 
 app = typer.Typer(
@@ -20,6 +20,8 @@ app = typer.Typer(
 app.add_typer(measuring.commands)
 app.add_typer(showing.commands)
 app.add_typer(site.commands, name="site")
+app.add_typer(machines.commands)
+app.add_typer(machines.runner_commands, name="runners")
 
 INTERRUPTED = "interrupted; what was finished is kept: 'machmeter show' and 'machmeter versions' show it"
 
