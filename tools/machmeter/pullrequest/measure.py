@@ -147,7 +147,8 @@ class Measuring:
         if not keys:
             return
         done = {key: self._ledger.done(key) for key in keys}
-        number = min((done[key] for key in keys if not self._ledger.item(key).control), default=0) + 1
+        judged = [done[key] for key in keys if not self._ledger.item(key).control]
+        number = min(judged or done.values()) + 1
         left = budget.shown(self._clock.left())
         self._say(f"round {number} of {self._rounds}: {words.plural(len(keys), 'timing')}, {left} left")
         tasks = plan.blocks(self._all_items(), keys, self._seconds, done)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from machmeter import metrics
@@ -18,6 +18,7 @@ Key = tuple[str, str]  # cell and metric
 
 LONGEST_NAME = 300
 TIMING_SECONDS = 3.0  # of samples in one process: more processes tell more than more samples of one
+TIMING = f"repeat=(5,1000,{TIMING_SECONDS})"  # asv does not tell what a benchmark's own is: only ours are shortened
 BLOCK_SECONDS = 10.0  # cells are measured base against head one by one; small ones together, as a call of asv costs 1 s
 
 # Measured only where a pattern names it: what takes minutes, or the whole machine, says little about a change.
@@ -37,7 +38,7 @@ class Item:
     better: Better
     version: str
     timed: bool  # every process gives another number: it is measured in rounds
-    repeat: str = ""  # asv's setting where its own takes longer than is of use here
+    repeat: str = ""  # asv's setting where the benchmark's own takes longer than is of use here
     control: bool = False
 
     @property
@@ -75,7 +76,10 @@ def items(benchmarks: Mapping[str, Mapping[str, Any]], patterns: Collection[str]
     """
     wanted = compiled(patterns)
     found = (item for name, described in benchmarks.items() for item in _items(name, described))
-    return {item.key: item for item in found if _selected(item, wanted)}
+    chosen = [item for item in found if _selected(item, wanted)]
+    if all(item.control for item in chosen):  # then they are what is asked for
+        chosen = [replace(item, control=False) for item in chosen]
+    return {item.key: item for item in chosen}
 
 
 def compiled(patterns: Iterable[str]) -> list[re.Pattern[str]]:
@@ -118,7 +122,7 @@ def _items(name: str, described: Mapping[str, Any]) -> Iterator[Item]:
             better=better,
             version=str(described.get("version", ""))[:200],
             timed=timed,
-            repeat=_repeat(described.get("repeat")),
+            repeat=TIMING if method == "time_forward" else "",
             control=name.startswith("control.") and method.startswith("time_"),
         )
 
@@ -129,13 +133,6 @@ def _unit(name: str, described: Mapping[str, Any]) -> str:
     except KeyError:
         told = str(described.get("unit", ""))
         return units.guess(name)[1] if told in ("", "unit") else told
-
-
-def _repeat(told: Any) -> str:
-    """Return asv's `repeat` with less time for it, "" where it takes no longer than that anyway."""
-    if isinstance(told, list | tuple) and len(told) == 3 and told[2] > TIMING_SECONDS:
-        return f"repeat=({int(told[0])},{int(told[1])},{TIMING_SECONDS})"
-    return ""
 
 
 # ------------------------------------------------------------------ how often, and in which order

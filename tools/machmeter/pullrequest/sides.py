@@ -82,7 +82,7 @@ def build(place: Place, commits: Commits, stack: str, output: IO[str], say: Say)
 
 
 def _configuration(place: Place, source: Path, stack: str, output: IO[str], say: Say) -> tuple[Path, str]:
-    """Write the side's own configuration of asv with the folders of this comparison; return it and its stack, if any."""
+    """Write the side's own configuration of asv with the folders of this comparison; return it and its stack."""
     derived.check_project(source)
     own = asvrun.read_configuration(source / asvrun.CONFIGURATION)
     changes: dict[str, Any] = {
