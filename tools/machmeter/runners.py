@@ -15,11 +15,14 @@ from typing import Any, Literal
 from machmeter import asvrun, libraries, stacks
 from machmeter.errors import BadSetting, MachmeterError, RunFailed, RunnersInvalid, UnknownName
 from machmeter.listening import Say
+from machmeter.pullrequest import budget
 
 FILE = Path(".github/runners.toml")
 
 Workflow = Literal["benchmark", "versions", "benchmark-pr"]
 WORKFLOWS: tuple[Workflow, ...] = ("benchmark", "versions", "benchmark-pr")
+
+ROUNDS = 8  # at most so many processes for each side: docs/statistics.md says what they can see
 
 _NAME = re.compile(r"^[a-z0-9][a-z0-9-]{0,39}$")
 _LABEL = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
@@ -42,6 +45,7 @@ class Runner:
     workflows: tuple[str, ...]
     sweeps: tuple[str, ...] = ()
     accept: tuple[str, ...] = ()  # checks of the doctor that cannot be met there
+    budget: str = "30m"  # for the comparison of a pull request, with each stack
 
 
 def load(project: Path) -> tuple[Runner, ...]:
@@ -91,6 +95,10 @@ def _faults(number: int, entry: Mapping[str, Any]) -> list[str]:
     faults += [f"{called}: {label!r} is no label" for label in entry["labels"] if not _LABEL.match(label)]
     if not entry["stacks"]:
         faults.append(f"{called}: name at least one stack")
+    try:
+        budget.parse(entry.get("budget", "30m"))
+    except (MachmeterError, TypeError) as error:
+        faults.append(f"{called}: {error}")
     if not isinstance(entry["threads"], int) or isinstance(entry["threads"], bool) or entry["threads"] < 1:
         faults.append(f"{called}: threads must be a whole number from 1 on")
     faults += [f"{called}: unknown workflow {item!r}" for item in entry["workflows"] if item not in WORKFLOWS]
@@ -223,6 +231,38 @@ def measure(project: Path, runner: Runner, commits: Sequence[str], pattern: str,
     if failed:
         raise RunFailed("; ".join(failed))
     return complete
+
+
+def compare(
+    project: Path, code: Path, runner: Runner, base: str, head: str, pattern: str, output: Path, say: Say
+) -> None:
+    """Measure `head` against `base` with every stack of `runner`, each into a folder of its own under `output`.
+
+    `code` is the clone with the commits, which is not trusted; the list of machines is that of `project`. A stack
+    that cannot be measured does not keep the others from it. Raises RunFailed at the end where there was one.
+    """
+    from machmeter.pullrequest import command
+
+    check_name(runner.name)
+    failed = []
+    for stack in runner.stacks:
+        say(f"{runner.name}, stack {stack}")
+        try:
+            command.run(
+                code,
+                base,
+                head,
+                patterns=[pattern or runner.benchmarks],
+                rounds=ROUNDS,
+                seconds=budget.parse(runner.budget),
+                output=output / stack,
+                stack=stack,
+                say=say,
+            )
+        except MachmeterError as error:
+            failed.append(f"{stack}: {error}")
+    if failed:
+        raise RunFailed("; ".join(failed))
 
 
 def _commit(project: Path, name: str) -> str:

@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from machmeter.cli import machines, measuring, showing, site
+from machmeter.cli import machines, measuring, pullrequest, showing, site
 from machmeter.errors import MachmeterError
 
 app = typer.Typer(
@@ -18,6 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(measuring.commands)
+app.add_typer(pullrequest.commands)
 app.add_typer(showing.commands)
 app.add_typer(site.commands, name="site")
 app.add_typer(machines.commands)

@@ -92,3 +92,20 @@ def measure_command(
     project = project.resolve()
     if not runners.measure(project, runners.get(project, name), commits.split(), benchmarks, most, say):
         print("some benchmarks failed: 'machmeter show' says why")
+
+
+@runner_commands.command("compare")
+def compare_command(
+    name: NAME,
+    base: Annotated[str, typer.Argument(help="What the change is for.")],
+    head: Annotated[str, typer.Argument(help="The change, as a commit.")],
+    benchmarks: Annotated[str, typer.Option("--benchmarks", "-b", help="Default: those of the list.")] = "",
+    code: Annotated[Path, typer.Option("--code", help="The clone that has the commits.")] = Path(),
+    output: Annotated[Path, typer.Option("--output", help="A folder for each stack's measurements.")] = Path(
+        "measured"
+    ),
+    project: PROJECT = Path(),
+) -> None:
+    """Measure a change against its base with every stack of this machine. What was measured is no error."""
+    project = project.resolve()
+    runners.compare(project, code.resolve(), runners.get(project, name), base, head, benchmarks, output.resolve(), say)

@@ -1,0 +1,97 @@
+"""Measure one cell in many fresh processes of identical code, as base and head alternately: a real A/A comparison.
+
+    MACHMETER_STORE=... .venv/bin/python tools/compare_real.py 'cpu.openvino.ResNet50(int8, 1)' --rounds 8
+
+Prints the document of what was measured (`machmeter compare --measurements` takes it), a line per process to the error stream.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+
+import msgspec
+import numpy as np
+
+from machmeter import backends, cells, disturbance, measure, models
+from machmeter.compare.model import Measurements, Process, Row, Side
+
+
+def measure_here(key: str, seconds: float) -> None:
+    """Measure the cell `key` in this process, as a benchmark process does, and print what was found."""
+    cell = cells.parse(key)
+    assert cell is not None, f"{key!r} is no cell"
+    values = (cell.precision, *cell.options.values(), cell.batch)
+    backend, model = backends.get(cell.backend), models.get(cell.model)
+    measurement = measure.enter(backend, model, values, 600.0)
+    measurement.prepare_timing()
+    watch, samples, end = disturbance.Watch(), [], time.perf_counter() + seconds
+    while (start := time.perf_counter()) < end or len(samples) < 5:
+        measurement.forward()
+        samples.append(time.perf_counter() - start)
+    measurement.check()
+    print(json.dumps({"samples": samples, "disturbed": watch.share()}))
+
+
+def measure_all(key: str, rounds: int, seconds: float) -> Measurements:
+    """Return what `rounds` pairs of fresh processes found, base and head in balanced order."""
+    began = time.time()
+    found: dict[str, list[Process]] = {"base": [], "head": []}
+    for number in range(rounds):
+        order = ("base", "head") if number % 2 == 0 else ("head", "base")
+        for place, label in enumerate(order):
+            command = [sys.executable, __file__, key, "--process", "--seconds", str(seconds)]
+            told = json.loads(
+                subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1]
+            )
+            process = Process(
+                round=number,
+                order=2 * number + place,
+                value=float(np.median(told["samples"])),
+                samples=len(told["samples"]),
+                disturbed=told["disturbed"],
+            )
+            found[label].append(process)
+            spread = float(np.std(np.log(told["samples"])))
+            print(
+                f"{label} {number}: {1e3 * process.value:.3f} ms, {process.samples} samples that vary by "
+                f"{100 * spread:.1f} %, others had {100 * (process.disturbed or 0.0):.0f} % of the CPUs",
+                file=sys.stderr,
+            )
+    sides = [
+        Side(
+            label=label,
+            rows=[Row(cell=key, metric="time_forward", unit="seconds", better="lower", processes=processes)],
+        )
+        for label, processes in found.items()
+    ]
+    return Measurements(
+        machine="this",
+        base=sides[0],
+        head=sides[1],
+        rounds=rounds,
+        interleaved=True,
+        started=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)),
+        seconds=time.time() - began,
+    )
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cell")
+    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--seconds", type=float, default=1.5, help="of samples in each process")
+    parser.add_argument("--process", action="store_true", help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.process:
+        measure_here(chosen.cell, chosen.seconds)
+    else:
+        print(msgspec.json.encode(measure_all(chosen.cell, chosen.rounds, chosen.seconds)).decode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""The command that measures two commits against each other: pr."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from machmeter.cli.common import PROJECT, say
+
+commands = typer.Typer()
+
+
+@commands.command("pr")
+def pr_command(
+    base: Annotated[str, typer.Argument(help="What the change is for: a branch, a tag or a commit.")],
+    head: Annotated[str, typer.Argument(help="The change. HEAD is the current commit.")] = "HEAD",
+    bench: Annotated[
+        list[str] | None, typer.Option("--bench", "-b", help="A regular expression, as asv's -b. May be repeated.")
+    ] = None,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, max=1000, help="At most so many processes per side.")] = 8,
+    budget: Annotated[str, typer.Option("--budget", help="Time for measuring: 30m, 1h30m, 90s.")] = "30m",
+    output: Annotated[Path, typer.Option("--output", help="Where everything is kept.")] = Path("pr-results"),
+    stack: Annotated[str, typer.Option("--stack", help="The name of a file in requirements/.")] = "cpu",
+    project: PROJECT = Path(),
+) -> None:
+    """Measure HEAD against the commit where it parted from BASE, in turn, and say what got faster or slower."""
+    from machmeter.pullrequest import budget as budgets
+    from machmeter.pullrequest import command
+
+    seconds = budgets.parse(budget)
+    measured = command.run(
+        project.resolve(),
+        base,
+        head,
+        patterns=bench or [],
+        rounds=rounds,
+        seconds=seconds,
+        output=output.resolve(),
+        stack=stack,
+        say=say,
+    )
+    from machmeter.compare import judge
+
+    comparison = judge.compare(measured)
+    say(f"\n{comparison.result}")
+    raise typer.Exit({"no regression": 0, "regression": 1, "could not judge": 2}[comparison.result])
