@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -23,13 +21,12 @@ def _succeeded(done: subprocess.CompletedProcess[str]) -> str:
     return done.stdout
 
 
-def test_ci_runs_its_three_jobs(scratch: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ci_runs_its_three_jobs(scratch: Scratch) -> None:
     """The same commands as on GitHub; only the tests that pytest selects are few, or this one would start itself."""
     scratch.variables["PYTEST_ADDOPTS"] = "tests/test_metrics.py"
     said = _succeeded(scratch.act("push", "ci", {}))
     del scratch.variables["PYTEST_ADDOPTS"]
     assert said.count("Job succeeded") == 3
-    assert "No findings to report" not in said or "error" not in said.split("No findings")[0][-200:]
     assert "Success: no issues found" in said  # mypy
     assert "control.Machine.time_matrix_product" in said  # asv
 
