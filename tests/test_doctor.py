@@ -81,6 +81,14 @@ def test_every_check_is_listed_once_in_the_order_of_the_output(tree: Path) -> No
 
 
 CPU = "sys/devices/system/cpu"
+KERNEL = "proc/sys/kernel"
+SERVICES = "sys/fs/cgroup/system.slice/cpuset.cpus.effective"
+OURS = "sys/fs/cgroup/runner.slice"
+CLOCK = "sys/devices/system/clocksource/clocksource0/current_clocksource"
+PAGES = "sys/kernel/mm/transparent_hugepage/enabled"
+MEMORY = READY["proc/meminfo"]
+SWAP = "Filename\n/dev/sda2 partition 1 0 -2"
+STORE = "/store: Permission denied"
 
 
 @pytest.mark.parametrize(
@@ -90,19 +98,19 @@ CPU = "sys/devices/system/cpu"
         ("governor", f"{CPU}/cpu2/cpufreq/scaling_governor", "powersave", "powersave on 1 of 3 CPUs", "cpupower"),
         ("turbo", f"{CPU}/intel_pstate/no_turbo", "0", "on", f"echo 1 | sudo tee /{CPU}/intel_pstate/no_turbo"),
         ("hyper-threads", f"{CPU}/smt/active", "1", "on: 3 CPUs on 3 cores", f"echo off | sudo tee /{CPU}/smt/control"),
-        ("isolated cores", "sys/fs/cgroup/system.slice/cpuset.cpus.effective", "0-3", "services may use 3 of our 3 CPUs", "AllowedCPUs"),
+        ("isolated cores", SERVICES, "0-3", "services may use 3 of our 3 CPUs", "CPUs=1"),
         ("isolated cores", f"{CPU}/isolated", "1-3", "isolcpus has 3 of our CPUs", "take isolcpus= off"),
-        ("clock source", "sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet", "hpet", "echo tsc"),
-        ("huge pages", "sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never", "[always] madvise never", "echo madvise"),
-        ("huge pages", "sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]", "always madvise [never]", "echo madvise"),
-        ("reserved huge pages", "proc/meminfo", READY["proc/meminfo"].replace("Total: 0", "Total: 9000"), "18.9 GB", "vm.nr_hugepages=0"),
-        ("NUMA balancing", "proc/sys/kernel/numa_balancing", "1", "on, 2 nodes", "sudo sysctl -w kernel.numa_balancing=0"),
-        ("swap", "proc/swaps", "Filename\n/dev/sda2 partition 1 0 -2", "1 areas", "sudo swapoff --all"),
-        ("address layout", "proc/sys/kernel/randomize_va_space", "0", "randomize_va_space is 0", "randomize_va_space=2"),
-        ("free memory", "proc/meminfo", READY["proc/meminfo"].replace("60000000", "1000000"), "1.0 GB", "ps aux"),
-        ("CPU quota", "sys/fs/cgroup/runner.slice/cpu.max", "250000 100000", "2.5 CPUs", "a cpuset"),
-        ("CPU quota", "sys/fs/cgroup/runner.slice/cpu.stat", "nr_throttled 95", "none now, it stopped us in 95 periods", "a cpuset"),
-        ("watchdog", "proc/sys/kernel/nmi_watchdog", "1", "on", "sudo sysctl -w kernel.nmi_watchdog=0"),
+        ("clock source", CLOCK, "hpet", "hpet", "echo tsc"),
+        ("huge pages", PAGES, "[always] madvise never", "[always] madvise never", "echo madvise"),
+        ("huge pages", PAGES, "always madvise [never]", "always madvise [never]", "echo madvise"),
+        ("reserved huge pages", "proc/meminfo", MEMORY.replace("Total: 0", "Total: 9000"), "18.9 GB", "vm.nr_hugepages=0"),
+        ("NUMA balancing", f"{KERNEL}/numa_balancing", "1", "on, 2 nodes", "sudo sysctl -w kernel.numa_balancing=0"),
+        ("swap", "proc/swaps", SWAP, "1 areas", "sudo swapoff --all"),
+        ("address layout", f"{KERNEL}/randomize_va_space", "0", "randomize_va_space is 0", "randomize_va_space=2"),
+        ("free memory", "proc/meminfo", MEMORY.replace("60000000", "1000000"), "1.0 GB", "ps aux"),
+        ("CPU quota", f"{OURS}/cpu.max", "250000 100000", "2.5 CPUs", "a cpuset"),
+        ("CPU quota", f"{OURS}/cpu.stat", "nr_throttled 95", "none now, it stopped us in 95 periods", "cpuset"),
+        ("watchdog", f"{KERNEL}/nmi_watchdog", "1", "on", "sudo sysctl -w kernel.nmi_watchdog=0"),
     ],
 )  # fmt: skip
 def test_what_is_to_be_changed_is_told_with_its_command_and_reason(
@@ -123,15 +131,15 @@ def test_what_is_to_be_changed_is_told_with_its_command_and_reason(
         ("turbo", f"{CPU}/intel_pstate/no_turbo"),
         ("hyper-threads", f"{CPU}/smt/active"),
         ("isolated cores", "sys/fs/cgroup/user.slice/cpuset.cpus.effective"),
-        ("clock source", "sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        ("huge pages", "sys/kernel/mm/transparent_hugepage/enabled"),
+        ("clock source", CLOCK),
+        ("huge pages", PAGES),
         ("reserved huge pages", "proc/meminfo"),
-        ("NUMA balancing", "proc/sys/kernel/numa_balancing"),
+        ("NUMA balancing", f"{KERNEL}/numa_balancing"),
         ("swap", "proc/swaps"),
-        ("address layout", "proc/sys/kernel/randomize_va_space"),
+        ("address layout", f"{KERNEL}/randomize_va_space"),
         ("free memory", "proc/meminfo"),
         ("CPU quota", "proc/self/cgroup"),
-        ("watchdog", "proc/sys/kernel/nmi_watchdog"),
+        ("watchdog", f"{KERNEL}/nmi_watchdog"),
     ],
 )
 def test_what_the_kernel_does_not_tell_is_unknown_and_never_ok(tree: Path, check: str, path: str) -> None:
@@ -167,7 +175,7 @@ def test_siblings_are_seen_by_the_cores_where_the_switch_is_not_shown(tree: Path
 
 def test_one_node_has_nothing_to_balance(tree: Path) -> None:
     _write(tree, "sys/devices/system/node/online", "0")
-    _write(tree, "proc/sys/kernel/numa_balancing", "1")
+    _write(tree, f"{KERNEL}/numa_balancing", "1")
     assert _found("NUMA balancing").state == "n/a"
 
 
@@ -189,7 +197,7 @@ def test_another_number_of_threads_than_expected_is_told(tree: Path) -> None:
         ("jemalloc", {"allocators": {}}, "not installed", "sudo apt install libjemalloc2"),
         ("python", {"programs": {"python": "3.9.2"}}, "3.9.2", "python3.11-venv"),
         ("asv", {"programs": {"asv": "0.5"}}, "0.5, pinned is 0.6.6", "make tools"),
-        ("artifact store", {"store_problem": "/store: Permission denied"}, "/store: Permission denied", "MACHMETER_STORE"),
+        ("artifact store", {"store_problem": STORE}, STORE, "MACHMETER_STORE"),
         ("known to asv", {"machine": None}, "asv would ask who this machine is", "machmeter runners name"),
         ("disk for environments", {"project_free": 3_000_000_000}, "3 GB free", "rm -r .asv/env"),
         ("disk for artifacts", {"store_free": 3_000_000_000}, "3 GB free", "rm -r .asv/env"),
@@ -221,7 +229,7 @@ def test_a_driver_that_does_not_answer_is_unknown(tree: Path) -> None:
 
 
 def test_what_is_accepted_does_not_keep_a_machine_from_being_ready(tree: Path) -> None:
-    _write(tree, "proc/swaps", "Filename\n/dev/sda2 partition 1 0 -2")
+    _write(tree, "proc/swaps", SWAP)
     assert doctor.as_json(doctor.examine(QUIET))["ready"] is False
     findings = doctor.examine(QUIET, accepted=frozenset({"swap"}))
     assert next(item.state for item in findings if item.check == "swap") == "accepted"
@@ -229,7 +237,7 @@ def test_what_is_accepted_does_not_keep_a_machine_from_being_ready(tree: Path) -
 
 
 def test_what_is_to_be_changed_is_printed_first(tree: Path) -> None:
-    _write(tree, "proc/swaps", "Filename\n/dev/sda2 partition 1 0 -2")
+    _write(tree, "proc/swaps", SWAP)
     lines = doctor.as_text(doctor.examine(QUIET)).splitlines()
     assert lines[:3] == [
         "change   swap                   1 areas",
@@ -259,7 +267,7 @@ def test_who_is_busy_is_named(tmp_path: Path) -> None:
 
 
 def test_the_command_prints_json_and_fails_where_it_is_strict(tree: Path) -> None:
-    _write(tree, "proc/swaps", "Filename\n/dev/sda2 partition 1 0 -2")
+    _write(tree, "proc/swaps", SWAP)
     program = "from machmeter.cli import main; main()"
     command = [sys.executable, "-c", program, "doctor", "--json", "--project", str(ROOT)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

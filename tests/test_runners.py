@@ -119,7 +119,7 @@ def test_a_missing_list_is_told(tmp_path: Path) -> None:
 
 
 def test_an_unknown_machine_is_told(tmp_path: Path) -> None:
-    with pytest.raises(errors.UnknownName, match="unknown runner 'epyc': .github/runners.toml has xeon"):
+    with pytest.raises(errors.UnknownName, match=r"unknown runner 'epyc': \.github/runners\.toml has xeon"):
         runners.get(_project(tmp_path, XEON), "epyc")
 
 
@@ -186,7 +186,7 @@ def test_a_host_of_any_name_is_filed_under_the_machine_s(
         runners.check_name("xeon")
     runners.name_machine(history.folder, "xeon")
     runners.check_name("xeon")
-    with pytest.raises(errors.BadSetting, match=r"under 'xeon', not 'gpu': remove ~/.asv-machine.json"):
+    with pytest.raises(errors.BadSetting, match=r"under 'xeon', not 'gpu': remove ~/\.asv-machine\.json"):
         runners.check_name("gpu")
 
 
