@@ -103,7 +103,7 @@ STORE = "/store: Permission denied"
         ("clock source", CLOCK, "hpet", "hpet", "echo tsc"),
         ("huge pages", PAGES, "[always] madvise never", "[always] madvise never", "echo madvise"),
         ("huge pages", PAGES, "always madvise [never]", "always madvise [never]", "echo madvise"),
-        ("reserved huge pages", "proc/meminfo", MEMORY.replace("Total: 0", "Total: 9000"), "18.9 GB", "vm.nr_hugepages=0"),
+        ("reserved huge pages", "proc/meminfo", MEMORY.replace("Total: 0", "Total: 9000"), "18.9 GB", "nr_hugepages=0"),
         ("NUMA balancing", f"{KERNEL}/numa_balancing", "1", "on, 2 nodes", "sudo sysctl -w kernel.numa_balancing=0"),
         ("swap", "proc/swaps", SWAP, "1 areas", "sudo swapoff --all"),
         ("address layout", f"{KERNEL}/randomize_va_space", "0", "randomize_va_space is 0", "randomize_va_space=2"),

@@ -88,6 +88,42 @@ class SiteUnbuildable(MachmeterError):
     exit_code = 20
 
 
+class ResultsUnfit(MachmeterError):
+    """A file of results or evidence is damaged, or is not what its name says: nothing was pushed."""
+
+    exit_code = 36
+
+
+class BranchDamaged(MachmeterError):
+    """The results branch, or a folder with its files, has files that are damaged, changed or gone."""
+
+    exit_code = 37
+
+
+class RemoteUnreachable(MachmeterError):
+    """The remote does not exist, does not answer, or failed half-way."""
+
+    exit_code = 38
+
+
+class PushRefused(MachmeterError):
+    """The remote answered and did not take the push: no rights, or a rule or a hook there."""
+
+    exit_code = 39
+
+
+class NotResultsBranch(MachmeterError):
+    """The branch exists and was not made by `machmeter results push`."""
+
+    exit_code = 40
+
+
+class BranchBusy(MachmeterError):
+    """Others pushed first each time, as often as was tried."""
+
+    exit_code = 41
+
+
 class CommitUnknown(MachmeterError):
     """What should be compared is no commit of this repository, or there is no repository."""
 

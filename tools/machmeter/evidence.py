@@ -84,14 +84,40 @@ def read_all(folder: Path) -> tuple[list[Json], list[str]]:
     """Return the evidence in one machine's `folder`, and a note about each file that had to be left out."""
     found = [(path, read(path)) for path in sorted(folder.glob("*.json"))]
     notes = [f"left out: {path} is unreadable" for path, content in found if content is None]
-    return [content for _, content in found if content is not None], notes
+    return join(content for _, content in found if content is not None), notes
+
+
+def join(contents: Iterable[Json]) -> list[Json]:
+    """Return one content for each machine, commit and environment, with the runs of all files of these.
+
+    The results branch has a file for each run, and what was pulled lies beside the file that it came from.
+    """
+    joined: dict[tuple[str, str, str], Json] = {}
+    for content in contents:
+        where = (str(content.get("machine")), str(content.get("commit")), str(content.get("environment")))
+        if where not in joined:
+            joined[where] = {**content, "runs": {}}
+        runs = joined[where]["runs"]
+        for name, run in content["runs"].items():
+            runs[name] = _later(runs[name], run) if name in runs else run
+    return list(joined.values())
+
+
+def _later(one: Json, other: Json) -> Json:
+    """Return that of two states of one run which has more records, or more of them at their end."""
+
+    def progress(run: Json) -> tuple[int, int]:
+        records = [record for cell in run.get("cells", {}).values() for record in cell.values()]
+        return len(records), sum(record.get("status") != "running" for record in records)
+
+    return max(one, other, key=progress)
 
 
 def settle_file(path: Path) -> Json | None:
     """Write down what `settle` finds in `path`, and return it: the traces of dead processes stay on this machine."""
     with _locked(path):
         content = read(path)
-        if content is not None:
+        if content is not None and content != json.loads(path.read_bytes()):
             write_json(path, content)
     return content
 

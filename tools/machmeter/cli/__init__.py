@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from machmeter.cli import machines, measuring, pullrequest, showing, site
+from machmeter.cli import machines, measuring, publishing, pullrequest, showing, site
 from machmeter.errors import MachmeterError
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app.add_typer(measuring.commands)
 app.add_typer(pullrequest.commands)
 app.add_typer(showing.commands)
 app.add_typer(site.commands, name="site")
+app.add_typer(publishing.commands, name="results")
 app.add_typer(machines.commands)
 app.add_typer(machines.runner_commands, name="runners")
 
