@@ -75,13 +75,23 @@ def pull_command(
     ] = None,
     branch: BRANCH = "results",
     remote: REMOTE = "origin",
+    if_any: Annotated[
+        bool, typer.Option("--if-any", help="No error where there is no such branch yet: before the first results.")
+    ] = False,
     project: PROJECT = Path(),
 ) -> None:
     """Bring the branch's files here, beside what was measured here; no local file is replaced."""
     into = collect.in_folder(output) if output else collect.of_project(project)
     local = collect.collect([into])
     with _opened(project, remote, branch) as opened:
-        done = pulling.pull(opened, _tip(opened), into, local)
+        try:
+            tip = _tip(opened)
+        except NoResults as error:
+            if not if_any:
+                raise
+            say(str(error))
+            return
+        done = pulling.pull(opened, tip, into, local)
     say("\n".join(done.lines(branch, remote)))
     done.check()
 
