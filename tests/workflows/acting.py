@@ -65,6 +65,7 @@ class Scratch:
             "PIP_CACHE_DIR": os.environ.get("PIP_CACHE_DIR", str(Path("~/.cache/pip").expanduser())),
             "MACHMETER_STORE": str(self.base / "store"),
             "ACT_ARTIFACTS": str(self.artifacts),
+            "ACT_ORIGIN": str(self.origin),
             "ACT_SITE": str(self.site),
             **self.variables,
         }
@@ -79,10 +80,9 @@ class Scratch:
         file = self.folder / ".github" / "workflows" / f"{workflow}.yml"
         command = [program("act"), event, "--workflows", str(file), "--eventpath", str(path)]
         command += ["--platform", "ubuntu-latest=-self-hosted", "--platform", "self-hosted=-self-hosted"]
-        command += ["--defaultbranch", "main", "--no-cache-server", "--secret", "GITHUB_TOKEN=secret"]
+        command += ["--defaultbranch", "main", "--no-cache-server", "--no-skip-checkout", "--secret", "GITHUB_TOKEN=secret"]
         for action, commit in sorted(set(USES.findall(all_workflows()))):
-            if action != "actions/checkout":  # act copies the working tree itself
-                command += ["--local-repository", f"{action}@{commit}={ACTIONS / action.split('/')[1]}"]
+            command += ["--local-repository", f"{action}@{commit}={ACTIONS / action.split('/')[1]}"]
         for name, value in self.environment().items():
             command += ["--env", f"{name}={value}"]
         environment = {**os.environ, **self.environment(), "DOCKER_HOST": ""}
@@ -114,7 +114,8 @@ def make_environment(folder: Path) -> None:
     script.write_text(f"#!{folder / 'bin' / 'python'}\nfrom machmeter.cli import main\n\nmain()\n")
     script.chmod(0o755)
     for name in (".cpu", ".tools", ".dev"):
-        (folder / name).touch()  # newer than the clone, whose times act keeps
+        (folder / name).touch()
+        os.utime(folder / name, (4e9, 4e9))  # newer than any file of a clone made later
 
 
 def make_scratch(base: Path) -> Scratch:
@@ -123,6 +124,7 @@ def make_scratch(base: Path) -> Scratch:
     (base / "home").mkdir()
     for command in (
         ["git", "init", "--quiet", "--bare", "--initial-branch=main", str(scratch.origin)],
+        ["git", "-C", str(scratch.origin), "config", "uploadpack.allowAnySHA1InWant", "true"],  # as GitHub does
         ["git", "-C", str(scratch.origin), "fetch", "--quiet", str(ROOT), "HEAD:refs/heads/main"],
         ["git", "clone", "--quiet", str(scratch.origin), str(scratch.folder)],
     ):
