@@ -57,6 +57,9 @@ class Scratch:
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
+    def push(self, branch: str) -> None:
+        self.git("push", "--quiet", str(self.origin), branch)
+
     def environment(self) -> dict[str, str]:
         return {
             "HOME": str(self.base / "home"),
@@ -80,7 +83,14 @@ class Scratch:
         file = self.folder / ".github" / "workflows" / f"{workflow}.yml"
         command = [program("act"), event, "--workflows", str(file), "--eventpath", str(path)]
         command += ["--platform", "ubuntu-latest=-self-hosted", "--platform", "self-hosted=-self-hosted"]
-        command += ["--defaultbranch", "main", "--no-cache-server", "--no-skip-checkout", "--secret", "GITHUB_TOKEN=secret"]
+        command += [
+            "--defaultbranch",
+            "main",
+            "--no-cache-server",
+            "--no-skip-checkout",
+            "--secret",
+            "GITHUB_TOKEN=secret",
+        ]
         for action, commit in sorted(set(USES.findall(all_workflows()))):
             command += ["--local-repository", f"{action}@{commit}={ACTIONS / action.split('/')[1]}"]
         for name, value in self.environment().items():
@@ -129,9 +139,7 @@ def make_scratch(base: Path) -> Scratch:
         ["git", "clone", "--quiet", str(scratch.origin), str(scratch.folder)],
     ):
         subprocess.run(command, check=True)
-    # act takes the repository's name from the remote's address; git goes to the folder.
-    scratch.git("remote", "set-url", "origin", "https://github.com/o/r")
-    scratch.git("config", f"url.{scratch.origin}.insteadOf", "https://github.com/o/r")
+    scratch.git("remote", "set-url", "origin", "https://github.com/o/r")  # whence act takes the repository's name
     scratch.git("config", "user.name", "test")
     scratch.git("config", "user.email", "test@example.invalid")
     for path in (scratch.folder / ".github" / "workflows").glob("*.yml"):
@@ -140,6 +148,6 @@ def make_scratch(base: Path) -> Scratch:
     listed = RUNNERS.format(threads=host.thread_budget(), accept=json.dumps(doctor.NAMES))
     (scratch.folder / ".github" / "runners.toml").write_text(listed)
     scratch.git("commit", "--quiet", "--all", "--message", "One machine, for controls")
-    scratch.git("push", "--quiet", "origin", "main")
+    scratch.push("main")
     make_environment(base / "venv")
     return scratch

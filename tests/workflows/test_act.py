@@ -37,10 +37,9 @@ def change(scratch: Scratch) -> str:
     readme = scratch.folder / "README.md"
     readme.write_text(readme.read_text() + "\nA change.\n")
     scratch.git("commit", "--quiet", "--all", "--message", "A change")
-    scratch.git("push", "--quiet", "origin", "change")
+    scratch.push("change")
     commit = scratch.git("rev-parse", "HEAD")
     scratch.git("switch", "--quiet", "main")
-    scratch.git("fetch", "--quiet", "origin")
     return commit
 
 
@@ -75,7 +74,7 @@ def test_a_broken_style_fails_ci(scratch: Scratch) -> None:
     (scratch.folder / "tools" / "broken.py").write_text("import os\n")
     scratch.git("add", "tools/broken.py")
     scratch.git("commit", "--quiet", "--message", "Broken style")
-    scratch.git("push", "--quiet", "origin", "broken")
+    scratch.push("broken")
     done = scratch.act("push", "ci", {}, "--job", "lint")
     scratch.git("switch", "--quiet", "main")
     assert done.returncode != 0
@@ -111,24 +110,30 @@ def _on_branch_exists(scratch: Scratch) -> bool:
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-def test_a_pull_request_gets_its_comment(scratch: Scratch, github: githubserver.GitHub, change: str) -> None:
-    """Base and head are measured on the machine of the list, and the hosted job writes one comment; again, the same."""
+def test_a_maintainer_s_comment_is_answered_with_one_comment(
+    scratch: Scratch, github: githubserver.GitHub, change: str
+) -> None:
+    """Base and head are measured on the machine of the list, without a token, and the hosted job writes the comment."""
     github.state.pull(7, change)
-    inputs = {"inputs": {"pr": "7", "sha": change}}
-    said = _succeeded(scratch.act("workflow_dispatch", "benchmark-pr", inputs))
+    github.state.permissions["ada"] = "write"
+    said = _succeeded(scratch.act("issue_comment", "benchmark-pr", _comment("ada", "MEMBER", f"/benchmark {change}")))
     assert _jobs(said) == ["Check who asks, and for what", "Compare on scratch", "Judge and tell"]
     assert (scratch.artifacts / "measurements-scratch" / "minimal" / "measurements.json").is_file()
-    comment = _only(github)
+    (comment,) = github.state.comments
     assert (comment["issue"], comment["edits"]) == (7, 0)
     assert "scratch" in comment["body"]
     assert (scratch.artifacts / "comment" / "comment.md").read_text().strip() == comment["body"].strip()
 
 
-def test_a_maintainer_s_comment_starts_it(scratch: Scratch, github: githubserver.GitHub, change: str) -> None:
+def test_a_dispatch_asks_for_the_same(scratch: Scratch, github: githubserver.GitHub, change: str) -> None:
     github.state.pull(7, change)
-    github.state.permissions["ada"] = "write"
-    _succeeded(scratch.act("issue_comment", "benchmark-pr", _comment("ada", "MEMBER", f"/benchmark {change}")))
-    assert _only(github)["issue"] == 7
+    inputs = {"inputs": {"pr": "7", "sha": change}}
+    said = _succeeded(scratch.act("workflow_dispatch", "benchmark-pr", inputs, "--job", "admit"))
+    assert "run=true" in said
+    assert f"sha={change}" in said
+    stranger = {"inputs": {"pr": "7", "sha": "1" * 40}}
+    refused = scratch.act("workflow_dispatch", "benchmark-pr", stranger, "--job", "admit")
+    assert "run=true" not in refused.stdout
 
 
 @pytest.mark.parametrize(
@@ -162,11 +167,6 @@ def _comment(login: str, association: str, body: str) -> dict[str, object]:
     author = {"user": {"login": login}, "author_association": association, "body": body, "id": 1}
     issue = {"number": 7, "pull_request": {"url": "https://api.github.com/repos/o/r/pulls/7"}}
     return {"action": "created", "issue": issue, "comment": author}
-
-
-def _only(github: githubserver.GitHub) -> dict[str, object]:
-    assert len(github.state.comments) == 1
-    return github.state.comments[0]
 
 
 def test_every_foreign_action_has_a_stand_in() -> None:
