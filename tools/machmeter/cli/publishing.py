@@ -65,7 +65,7 @@ def push_command(
     found.check()
     with _opened(project, remote, branch) as opened:
         done = pushing.push(found, opened)
-    say("\n".join(done.lines(branch, remote)))
+    say("\n".join(done.lines(opened)))
 
 
 @commands.command("pull")
@@ -73,11 +73,9 @@ def pull_command(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A folder for them. Default: the project's own results.")
     ] = None,
+    if_any: Annotated[bool, typer.Option("--if-any", help="It is no fault if there is no branch yet.")] = False,
     branch: BRANCH = "results",
     remote: REMOTE = "origin",
-    if_any: Annotated[
-        bool, typer.Option("--if-any", help="No error where there is no such branch yet: before the first results.")
-    ] = False,
     project: PROJECT = Path(),
 ) -> None:
     """Bring the branch's files here, beside what was measured here; no local file is replaced."""
@@ -85,14 +83,14 @@ def pull_command(
     local = collect.collect([into])
     with _opened(project, remote, branch) as opened:
         try:
-            tip = _tip(opened)
-        except NoResults as error:
+            commit = _tip(opened)
+        except NoResults as nothing:
             if not if_any:
                 raise
-            say(str(error))
+            say(str(nothing))
             return
-        done = pulling.pull(opened, tip, into, local)
-    say("\n".join(done.lines(branch, remote)))
+        done = pulling.pull(opened, commit, into, local)
+    say("\n".join(done.lines(opened)))
     done.check()
 
 
@@ -109,8 +107,8 @@ def verify_command(
     if folder:
         what, done = str(folder), verifying.verify_folder(_collected([folder], project))
     else:
-        what = f"the branch {branch} of {remote}"
         with _opened(project, remote, branch) as opened:
+            what = f"the branch {branch} of {opened.remote.name}"
             done = verifying.verify_branch(opened, _tip(opened, history=True))
     say("\n".join(done.lines(what)))
     done.check(what)
