@@ -2,7 +2,8 @@
 
     MACHMETER_STORE=... .venv/bin/python tools/compare_real.py 'cpu.openvino.ResNet50(int8, 1)' --rounds 8
 
-Prints the document of what was measured (`machmeter compare --measurements` takes it), a line per process to the error stream.
+Prints what was measured as a document (`machmeter compare --measurements` takes it); each process has a line on the
+error stream.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from machmeter.cli import machines, measuring, publishing, pullrequest, showing, site
+from machmeter.cli import comparing, machines, measuring, publishing, pullrequest, showing, site
 from machmeter.errors import MachmeterError
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app = typer.Typer(
 app.add_typer(measuring.commands)
 app.add_typer(pullrequest.commands)
 app.add_typer(showing.commands)
+app.add_typer(comparing.commands)
 app.add_typer(site.commands, name="site")
 app.add_typer(publishing.commands, name="results")
 app.add_typer(machines.commands)
