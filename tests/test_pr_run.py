@@ -231,9 +231,11 @@ def test_the_budget_ends_it_early(scratch: Scratch, tmp_path: Path) -> None:
     done = scratch.pr(*arguments, "--budget", "1s")
     assert done.returncode == 2
     measured = read(output)
-    assert measured.notes == ["the time budget ended after 1 to 1 of 4 rounds"]
+    assert measured.notes == ["the time budget ended before 1 of 2 cells (choose fewer with -b, or give more time)"]
     assert measured.notes[0] in done.stdout
-    assert {len(row.processes) for side in (measured.base, measured.head) for row in side.rows} == {1}
+    begun, late = (rows(measured.head, "time_call")[f"work.Suite({name})"] for name in "ab")
+    assert [process.round for process in begun.processes] == [1]
+    assert (late.status, late.reason) == ("not run", "the time budget ended before it")
     # With more time the same command goes on.
     more = scratch.pr(*arguments)
     assert more.returncode == 1, more.stdout + more.stderr

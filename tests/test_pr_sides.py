@@ -112,7 +112,7 @@ def test_pins_that_cannot_be_installed(tmp_path: Path) -> None:
 
 
 def test_environments_of_pins_do_not_fill_the_disk(tmp_path: Path) -> None:
-    """The two that were used last are kept. One that was never finished is not counted: it is made again when needed."""
+    """The two that were used last are kept. One that was never finished is not counted: it is made again."""
     for age, name in enumerate(("oldest", "older", "newer")):
         (tmp_path / name).mkdir()
         (tmp_path / name / ".complete").touch()
