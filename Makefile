@@ -1,6 +1,6 @@
 # Everything a contributor or a user runs. `make` alone prints this list.
 .DEFAULT_GOAL := help
-.PHONY: help setup bench show site serve test test-quick lint bench-harness bench-site bench-changes clean
+.PHONY: help setup bench show site serve test test-quick lint bench-harness bench-site bench-changes bench-compare clean
 
 PYTHON ?= python3
 MODEL ?= ResNet50
@@ -65,6 +65,9 @@ bench-site: setup node_modules/.ready  ## Measure building the site of a large g
 
 bench-changes: $(VENV)/.dev  ## Try detectors of steps, asv's among them, on simulated histories (a minute on 2 idle cores)
 	$(BIN)/python tools/bench_changes.py
+
+bench-compare: $(VENV)/.dev  ## Try the judgement of comparisons on simulated measurements, asv's rule beside it (a minute)
+	$(BIN)/python tools/bench_compare.py $(BENCH)
 
 clean:  ## Remove the environment and asv's builds; results, evidence and the artifact store stay
 	rm -rf $(VENV) .asv build tools/*.egg-info

@@ -2,7 +2,8 @@
 
     MACHMETER_STORE=... .venv/bin/python tools/compare_real.py 'cpu.openvino.ResNet50(int8, 1)' --rounds 8
 
-Prints the document of what was measured (`machmeter compare --measurements` takes it), a line per process to the error stream.
+Prints what was measured as a document (`machmeter compare --measurements` takes it); each process has a line on the
+error stream.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ def measure_all(key: str, rounds: int, seconds: float) -> Measurements:
         order = ("base", "head") if number % 2 == 0 else ("head", "base")
         for place, label in enumerate(order):
             command = [sys.executable, __file__, key, "--process", "--seconds", str(seconds)]
-            told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+            told = json.loads(
+                subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1]
+            )
             process = Process(
                 round=number,
                 order=2 * number + place,

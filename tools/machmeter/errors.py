@@ -88,6 +88,18 @@ class SiteUnbuildable(MachmeterError):
     exit_code = 20
 
 
+class SideUnknown(MachmeterError):
+    """What shall be compared is not among the results, or could be several of them."""
+
+    exit_code = 21
+
+
+class MeasurementsUnreadable(MachmeterError):
+    """A document of measurements is too large, no JSON, or of another shape."""
+
+    exit_code = 22
+
+
 class CommitUnknown(MachmeterError):
     """What should be compared is no commit of this repository, or there is no repository."""
 

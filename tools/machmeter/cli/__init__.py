@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from machmeter.cli import measuring, pullrequest, showing, site
+from machmeter.cli import comparing, measuring, pullrequest, showing, site
 from machmeter.errors import MachmeterError
 
 app = typer.Typer(
@@ -18,8 +18,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(measuring.commands)
-app.add_typer(pullrequest.commands)
 app.add_typer(showing.commands)
+app.add_typer(comparing.commands)
+app.add_typer(pullrequest.commands)
 app.add_typer(site.commands, name="site")
 
 INTERRUPTED = "interrupted; what was finished is kept: 'machmeter show' and 'machmeter versions' show it"

@@ -9,7 +9,7 @@ from machmeter.compare.model import Difference, Side
 from machmeter.history import events
 
 # Facts of the machine that both sides must share, under the names that `facts` gives them.
-SAME = (*events.INCOMPARABLE, "CPU features", "memory limit")
+SAME = ("machine", *events.INCOMPARABLE, "CPU as asv has it", "CPU features", "memory limit")
 
 # What installs, measures or draws, and never runs a model.
 _NOISE = {"pip", "setuptools", "wheel", "machmeter", "asv", "asv-runner", "pytest", "ruff", "mypy"}

@@ -82,7 +82,7 @@ def compare(measurements: Measurements) -> Comparison:
         rounds=measurements.rounds,
         interleaved=measurements.interleaved,
         seconds=measurements.seconds,
-        notes=[*measurements.notes, *_notes(pairs)][:100],
+        notes=[*_notes(pairs, lone), *measurements.notes][:100],
     )
 
 
@@ -211,10 +211,15 @@ def _summaries(pairs: Sequence[Pair]) -> statistics.Spread:
     sizes: dict[tuple[int, int], list[int]] = {}
     for place, pair in enumerate(pairs):
         sizes.setdefault((len(pair.base), len(pair.head)), []).append(place)
-    for places in sizes.values():
+    known: statistics.Table | None = None
+    for places in sorted(sizes.values(), key=len, reverse=True):  # what most rows tell of noise holds for the others
         base = np.log([pairs[place].base for place in places])
         head = np.log([pairs[place].head for place in places])
-        found = statistics.paired(head - base) if pairs[0].matched else statistics.blocks(base, head)
+        if pairs[0].matched:
+            known = known or statistics.table(head - base)
+            found = statistics.paired(head - base, known)
+        else:
+            found = statistics.blocks(base, head)
         middle[places], error[places], freedom[places] = found.middle, found.error, found.freedom
     return statistics.Spread(middle=middle, error=error, freedom=freedom)
 
@@ -316,7 +321,7 @@ def _by_size(pair: Pair, base: float, head: float, smallest: float) -> tuple[Ver
     if by == 0.0 or not counts:
         return "no change", words
     if pair.limit.absolute:
-        words = f"{by:+.3g} {pair.unit}".strip()
+        words = f"{100.0 * by:+.2g} points" if pair.unit == "fraction" else f"{by:+.2g} {pair.unit}".strip()
     return _named(by, pair), words
 
 
@@ -356,11 +361,16 @@ def _result(
         if not incomparable and not measurements.base.error:
             return "regression"
         return "could not judge"
-    timed = [item for item in findings if not limits.limit(item.metric, item.unit).exact]
+    timed = [item for item in findings if not _known_once(item)]
     decided = [item for item in timed or findings if item.verdict not in ("undecided", "not judged")]
     if incomparable or measurements.base.error or not decided:
         return "could not judge"
     return "no regression"
+
+
+def _known_once(item: Finding) -> bool:
+    limit = limits.limit(item.metric, item.unit)
+    return limit.exact or (limit.once > 0.0 and item.pairs == 1)
 
 
 def _described(side: Side) -> Described:
@@ -381,10 +391,12 @@ def _means(findings: Iterable[Finding]) -> list[Mean]:
     ]
 
 
-def _notes(pairs: Iterable[Pair]) -> list[str]:
-    left_out = sum(pair.left_out for pair in pairs)
-    if not left_out:
-        return []
-    return [
-        f"{left_out} measurement{'s were' if left_out > 1 else ' was'} left out: other programs had the CPUs meanwhile"
-    ]
+def _notes(pairs: Sequence[Pair], lone: Sequence[Lone]) -> list[str]:
+    found = []
+    if not pairs:
+        has = "has no number that can be put side by side" if lone else "has anything that the other has"
+        found.append(f"there is nothing to compare: neither side {has}")
+    if left_out := sum(pair.left_out for pair in pairs):
+        were = "measurements were" if left_out > 1 else "measurement was"
+        found.append(f"{left_out} {were} left out: other programs had the CPUs meanwhile")
+    return found

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 # Fewer pairs of processes than this say nothing: their own scatter is not known.
-LEAST_PAIRS = 4
+LEAST_PAIRS = 6
 
 # With this many a change of 5 % is found (docs/statistics.md): what to ask for where there were too few.
 ENOUGH_PAIRS = 8
