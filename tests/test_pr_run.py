@@ -14,6 +14,22 @@ from machmeter.compare import judge
 from machmeter.compare.model import Measurements, Row, Side
 from prproject import Scratch, suite
 
+# The sides take turns in being slow: no number of rounds tells anything.
+ERRATIC = """
+
+class Erratic(Clocked):
+    def setup_cache(self):
+        side = os.environ["ASV_ENV_DIR"].split(os.sep)[-3]
+        count = os.path.join(os.environ["ASV_ENV_DIR"], "count")
+        with open(count, "a") as log:
+            log.write("x")
+        slow = (os.path.getsize(count) % 2 == 0) == (side == "base")
+        return 0.010 * NOISE * (1.4 if slow else 1.0)
+
+    def time_it(self, seconds):
+        NOW[0] += seconds
+"""
+
 
 @pytest.fixture(scope="module")
 def scratch(tmp_path_factory: pytest.TempPathFactory) -> Scratch:
@@ -25,11 +41,17 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Scratch:
     made.branch("harmless")
     made.commit({"README": "a word"})
     made.branch("reshaped")
-    failing = "\n    def time_gained(self, name):\n        NOW[0] += 0.001 * NOISE\n\n"
-    text = suite(more=failing).replace(
+    gained = "\n    def time_gained(self, name):\n        NOW[0] += 0.001 * NOISE\n"
+    text = suite(more=gained).replace(
         "        hold()\n", "        if name == 'b':\n            raise ValueError('no b')\n"
     )
-    made.commit({"benchmarks/work.py": text, "benchmarks/gone.py": ""})
+    lost = "from .work import Clocked\n\n\nclass Lost(Clocked):\n    def time_lost(self):\n        pass\n"
+    made.commit({"benchmarks/lost.py": lost}, "a benchmark that head will not have")
+    made.git("branch", "before-reshaped")
+    (made.folder / "benchmarks/lost.py").unlink()
+    made.commit({"benchmarks/work.py": text})
+    made.branch("erratic")
+    made.commit({"benchmarks/work.py": suite() + ERRATIC})
     made.git("checkout", "--quiet", "main")
     made.commit({"LICENCE": "any"}, "main moves on")
     return made
@@ -123,33 +145,34 @@ def test_the_same_commit_twice_is_an_a_a_run(scratch: Scratch, tmp_path: Path) -
 def test_what_was_removed_what_is_new_and_what_fails_now(scratch: Scratch, tmp_path: Path) -> None:
     """Each side has the benchmarks of its own commit."""
     output = tmp_path / "out"
-    done = scratch.pr("main", "reshaped", "-b", "Suite", "--rounds", "4", "--output", str(output))
+    done = scratch.pr("before-reshaped", "reshaped", "-b", "time_", "--rounds", "4", "--output", str(output))
     assert done.returncode == 1
-    lone = {(item.kind, item.cell, item.metric): item.reason for item in judge.compare(read(output)).lone}
+    measured = read(output)
+    lone = {(item.kind, item.cell, item.metric): item.reason for item in judge.compare(measured).lone}
     assert lone == {
+        ("removed", "lost.Lost", "time_lost"): "not in head",
         ("failed", "work.Suite(b)", "time_call"): "ValueError: no b",
         ("new", "work.Suite(a)", "time_gained"): "not in base",
         ("new", "work.Suite(b)", "time_gained"): "not in base",
     }
-    failed = rows(read(output).head, "time_call")["work.Suite(b)"]
+    failed = rows(measured.head, "time_call")["work.Suite(b)"]
     assert (failed.status, failed.processes) == ("failed", [])
-
-
-def test_a_benchmark_that_is_gone(scratch: Scratch, tmp_path: Path) -> None:
-    scratch.branch("shrunk", "reshaped")
-    scratch.commit({"benchmarks/work.py": suite()})
-    scratch.git("checkout", "--quiet", "main")
-    done = scratch.pr("reshaped", "shrunk", "-b", "Suite", "--rounds", "4", "--output", str(tmp_path / "out"))
-    measured = read(tmp_path / "out")
-    lone = {(item.kind, item.cell, item.metric) for item in judge.compare(measured).lone}
-    assert lone == {
-        ("removed", "work.Suite(a)", "time_gained"),
-        ("removed", "work.Suite(b)", "time_gained"),
-        ("fixed", "work.Suite(b)", "time_call"),
-    }
-    assert done.returncode == 0
     # What cannot be compared is measured once, and not in rounds.
-    assert [len(row.processes) for row in rows(measured.base, "time_gained").values()] == [1, 1]
+    assert [len(row.processes) for row in rows(measured.head, "time_gained").values()] == [1, 1]
+
+
+def test_more_rounds_only_where_it_is_undecided(scratch: Scratch, tmp_path: Path) -> None:
+    """Two at a time, so that each side stays first as often."""
+    output = tmp_path / "out"
+    done = scratch.pr("erratic", "erratic", "-b", r"time_call\(|Erratic", "--rounds", "7", "--output", str(output))
+    assert "1 measurement undecided, " in done.stdout
+    measured = read(output)
+    for side in (measured.base, measured.head):
+        assert [len(row.processes) for row in rows(side, "time_call").values()] == [4, 4]
+        assert [process.round for process in rows(side, "time_it")["work.Erratic"].processes] == [1, 2, 3, 4, 5, 6, 7]
+        assert len(rows(side, "time_product")["control.Machine"].processes) == 7
+    assert measured.rounds == 7
+    assert done.returncode == 0
 
 
 @pytest.mark.parametrize(("broken", "code"), [("base", 2), ("head", 1)])
@@ -204,16 +227,17 @@ def test_an_interruption_keeps_what_was_measured_and_the_same_command_goes_on(sc
 def test_the_budget_ends_it_early(scratch: Scratch, tmp_path: Path) -> None:
     """One pair of calls takes longer than a second: what comes after it is not begun."""
     output = tmp_path / "out"
-    done = scratch.pr("main", "slower", "--budget", "1s", "--output", str(output))
+    arguments = ("main", "slower", "-b", "time_call", "--rounds", "4", "--output", str(output))
+    done = scratch.pr(*arguments, "--budget", "1s")
     assert done.returncode == 2
     measured = read(output)
     assert measured.notes == ["the time budget ended before 1 of 2 cells (choose fewer with -b, or give more time)"]
     assert measured.notes[0] in done.stdout
-    assert rows(measured.base, "track_size")["work.Suite(a)"].status == "ok"
-    late = rows(measured.base, "track_size")["work.Suite(b)"]
+    begun, late = (rows(measured.head, "time_call")[f"work.Suite({name})"] for name in "ab")
+    assert [process.round for process in begun.processes] == [1]
     assert (late.status, late.reason) == ("not run", "the time budget ended before it")
     # With more time the same command goes on.
-    more = scratch.pr("main", "slower", "--output", str(output))
+    more = scratch.pr(*arguments)
     assert more.returncode == 1, more.stdout + more.stderr
     assert read(output).notes == []
 

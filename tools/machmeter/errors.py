@@ -100,6 +100,8 @@ class MeasurementsUnreadable(MachmeterError):
     exit_code = 22
 
 
+
+
 class ResultsUnfit(MachmeterError):
     """A file of results or evidence is damaged, or is not what its name says: nothing was pushed."""
 
@@ -176,6 +178,8 @@ class Interrupted(MachmeterError):
     """The user, or whoever runs this, asked it to end."""
 
     exit_code = 130
+
+
 
 
 class NotReady(MachmeterError):

@@ -18,9 +18,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(measuring.commands)
-app.add_typer(pullrequest.commands)
 app.add_typer(showing.commands)
 app.add_typer(comparing.commands)
+app.add_typer(pullrequest.commands)
 app.add_typer(site.commands, name="site")
 app.add_typer(publishing.commands, name="results")
 app.add_typer(machines.commands)

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from machmeter.cli.common import PROJECT, say
+from machmeter.cli.comparing import EXIT_CODES
 
 commands = typer.Typer()
 
@@ -25,24 +27,26 @@ def pr_command(
     stack: Annotated[str, typer.Option("--stack", help="The name of a file in requirements/.")] = "cpu",
     project: PROJECT = Path(),
 ) -> None:
-    """Measure HEAD against the commit where it parted from BASE, in turn, and say what got faster or slower."""
+    """Measure HEAD against the commit where it parted from BASE, in turn, and say what got faster or slower.
+
+    Exit code 0: no regression, 1: a regression or a failure, 2: it could not be judged.
+    """
+    from machmeter.compare import judge, show
     from machmeter.pullrequest import budget as budgets
     from machmeter.pullrequest import command
 
-    seconds = budgets.parse(budget)
     measured = command.run(
         project.resolve(),
         base,
         head,
         patterns=bench or [],
         rounds=rounds,
-        seconds=seconds,
+        seconds=budgets.parse(budget),
         output=output.resolve(),
         stack=stack,
         say=say,
     )
-    from machmeter.compare import judge
-
-    comparison = judge.compare(measured)
-    say(f"\n{comparison.result}")
-    raise typer.Exit({"no regression": 0, "regression": 1, "could not judge": 2}[comparison.result])
+    found = judge.compare(measured)
+    say("")
+    show.print_comparison(found, Console())
+    raise typer.Exit(EXIT_CODES[found.result])

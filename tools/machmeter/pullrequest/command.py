@@ -19,8 +19,9 @@ from typing import IO
 import msgspec
 
 from machmeter import asvcall, asvrun, derived, evidence
+from machmeter.compare import document
 from machmeter.compare.model import Measurements
-from machmeter.errors import Busy, Interrupted, OutputTaken, from_os_error
+from machmeter.errors import Busy, Interrupted, MeasurementsUnreadable, OutputTaken, from_os_error
 from machmeter.listening import Say
 from machmeter.pullrequest import budget, commits, measure, pins, plan, sides
 from machmeter.pullrequest.budget import Clock
@@ -160,23 +161,23 @@ def _open(output: Path, told: dict[str, object]) -> Measurements | None:
     if not path.exists():
         return None
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Measurements)
-    except msgspec.MsgspecError as error:
-        raise OutputTaken(f"{path} cannot be read ({error}): {other}") from error
+        return document.read(path)
+    except MeasurementsUnreadable as error:
+        raise OutputTaken(f"{error}, or {other}") from error
 
 
 def _write(path: Path, made: Measurements) -> None:
     """Write the document by an atomic rename."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_bytes(msgspec.json.format(msgspec.json.encode(made), indent=1))
+    temporary.write_bytes(msgspec.json.encode(made))
     temporary.replace(path)
 
 
 def _kept(output: Path) -> str:
     """Return what to say of an interruption."""
     try:
-        made = msgspec.json.decode((output / MEASUREMENTS).read_bytes(), type=Measurements)
-    except (OSError, msgspec.MsgspecError):
+        made = document.read(output / MEASUREMENTS)
+    except MeasurementsUnreadable:
         return "interrupted before anything was measured: the same command begins again"
     count = sum(len(row.processes) for side in (made.base, made.head) for row in side.rows)
     return (

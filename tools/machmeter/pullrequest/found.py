@@ -16,7 +16,7 @@ from machmeter import disturbance, evidence, host
 from machmeter.compare import comparable
 from machmeter.compare.model import Status
 from machmeter.pullrequest.plan import Item, Key
-from machmeter.pullrequest.sides import Place
+from machmeter.pullrequest.sides import Built, Place
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,16 +117,17 @@ def run(place: Place, run_name: str) -> dict[str, Any]:
     return {}
 
 
-def facts(place: Place, run_name: str) -> tuple[dict[str, str], dict[str, str]]:
+def facts(built: Built, run_name: str) -> tuple[dict[str, str], dict[str, str]]:
     """Return the facts of the machine and the installed versions, from the evidence, or as they are seen from here."""
-    known = run(place, run_name)
+    known = run(built.place, run_name)
     if known.get("host"):
         return comparable.facts(known["host"]), dict(known.get("versions") or {})
-    return comparable.facts(host.facts()), _installed(place.work / "env")
+    folders = [*(built.place.work / "env").glob("*/lib/python*/site-packages")]
+    return comparable.facts(host.facts()), _installed([*folders, *([built.libraries] if built.libraries else [])])
 
 
-def _installed(folder: Path) -> dict[str, str]:
-    paths = [str(path) for path in folder.glob("*/lib/python*/site-packages")]
+def _installed(folders: Iterable[Path]) -> dict[str, str]:
+    paths = [str(folder) for folder in folders]
     return {
         str(item.metadata["Name"]).lower().replace("_", "-"): item.version
         for item in metadata.distributions(path=paths)

@@ -193,11 +193,10 @@ class Measuring:
 
     def _describe(self, run_name: str) -> None:
         """Note what is known of the machine and the libraries, from the evidence as soon as both sides have some."""
-        places = {side: self._built[side].place for side in SIDES}
-        self._described = all(found.run(place, run_name) for place in places.values())
-        for side, place in places.items():
-            host, versions = found.facts(place, run_name)
-            self._ledger.about(side, found.environment(place), host, versions)
+        self._described = all(found.run(self._built[side].place, run_name) for side in SIDES)
+        for side in SIDES:
+            host, versions = found.facts(self._built[side], run_name)
+            self._ledger.about(side, found.environment(self._built[side].place), host, versions)
 
     def _tell(self, task: Task, counted: str) -> None:
         key = next((key for key in task.keys if self._ledger.item(key).timed), task.keys[0])

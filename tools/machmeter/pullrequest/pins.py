@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import IO
 
-from machmeter import stacks
+from machmeter import evidence, stacks
 from machmeter.errors import DiskFull, RunFailed
 from machmeter.listening import Say
 from machmeter.pullrequest import said
@@ -29,9 +29,7 @@ _OTHERS_BYTES = 1_000_000_000
 def read(source: Path, stack: str) -> dict[str, str]:
     """Return the pins of `stack` in the working tree `source`, by name. Raises UnknownName or StackUnpinned."""
     stacks.check(source, stack)
-    lines = (source / "requirements" / f"{stack}.txt").read_text(encoding="utf-8").splitlines()
-    wanted = (line.partition("#")[0].strip().partition("==") for line in lines)
-    return {name.lower().replace("_", "-"): version for name, separator, version in wanted if separator}
+    return evidence.pins((source / "requirements" / f"{stack}.txt").read_text(encoding="utf-8"))
 
 
 def obtain(source: Path, stack: str, folder: Path, output: IO[str], say: Say) -> Path:

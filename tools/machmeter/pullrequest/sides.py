@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,6 +52,7 @@ class Built:
     configuration: Path | None = None
     stack: str = ""
     pins: Mapping[str, str] = field(default_factory=dict)
+    libraries: Path | None = None  # the packages of the pins' environment
     benchmarks: Mapping[str, dict[str, Any]] = field(default_factory=dict)  # asv's own description of each, by name
     error: str = ""
 
@@ -60,8 +62,8 @@ def build(place: Place, commits: Commits, stack: str, output: IO[str], say: Say)
     source = git.clone(commits, place.commit, place.work / "source")
     wanted: dict[str, str] = {}
     try:
-        configuration, stack = _configuration(place, source, stack, output, say)
-        if stack:
+        configuration, libraries = _configuration(place, source, stack, output, say)
+        if libraries:
             wanted = pins.read(source, stack)
     except DiskFull:
         raise
@@ -77,12 +79,21 @@ def build(place: Place, commits: Commits, stack: str, output: IO[str], say: Say)
     if code == 0 and not found:
         problem = "has no benchmarks"
     return Built(
-        place=place, configuration=configuration, stack=stack, pins=wanted, benchmarks=found, error=problem[:1000]
+        place=place,
+        configuration=configuration,
+        stack=stack if libraries else "",
+        pins=wanted,
+        libraries=libraries,
+        benchmarks=found,
+        error=problem[:1000],
     )
 
 
-def _configuration(place: Place, source: Path, stack: str, output: IO[str], say: Say) -> tuple[Path, str]:
-    """Write the side's own configuration of asv with the folders of this comparison; return it and its stack."""
+def _configuration(place: Place, source: Path, stack: str, output: IO[str], say: Say) -> tuple[Path, Path | None]:
+    """Write the side's own configuration of asv with the folders of this comparison.
+
+    Returns it and the folder with the libraries of its stack, if it has stacks.
+    """
     derived.check_project(source)
     own = asvrun.read_configuration(source / asvrun.CONFIGURATION)
     changes: dict[str, Any] = {
@@ -91,15 +102,15 @@ def _configuration(place: Place, source: Path, stack: str, output: IO[str], say:
         "results_dir": str(place.results),
         "install_timeout": INSTALL_SECONDS,
     }
-    layered = "STACK" in own.get("matrix", {}).get("env", {})
-    if layered:
-        environment = pins.obtain(source, stack, place.work.parent / "pins", output, say)
+    libraries = None
+    if "STACK" in own.get("matrix", {}).get("env", {}):
+        libraries = pins.packages(pins.obtain(source, stack, place.work.parent / "pins", output, say))
         changes["matrix"] = {"env": {"STACK": [stack]}}
         changes["install_command"] = [
             "in-dir={env_dir} python -m pip install --quiet --no-deps --force-reinstall {wheel_file}",
-            f"in-dir={{env_dir}} python {_LAYER} {pins.packages(environment)}",
+            f"in-dir={{env_dir}} {shlex.join(['python', str(_LAYER), str(libraries)])}",
         ]
-    return derived.write(source, "pr", changes), stack if layered else ""
+    return derived.write(source, "pr", changes), libraries
 
 
 def call(
