@@ -1,4 +1,4 @@
-"""For the tests of the results branch: bare remotes that remember every push, projects with results, and a git that dies."""
+"""For the tests of the results branch: bare remotes that remember each push, projects with results, a git that dies."""
 
 from __future__ import annotations
 

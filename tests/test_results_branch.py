@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.server
 import json
 import multiprocessing
 import os
@@ -9,7 +10,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -200,7 +203,6 @@ def test_dying_between_any_two_steps_leaves_a_sound_branch(
         process.join()
         monkeypatch.delenv("DIE_BEFORE", raising=False)
         monkeypatch.delenv("DIE_AFTER", raising=False)
-        # The first push reads no benchmarks.json and so has fewer steps: a later one may be over before its last.
         assert process.exitcode == -signal.SIGKILL
         assert first.command("verify")[0] == 0
         pushed(made)
@@ -271,6 +273,12 @@ def test_a_login_in_an_address_is_not_repeated() -> None:
     )
 
 
+def test_a_login_in_the_address_of_a_remote_is_not_repeated(project: Project) -> None:
+    project.measure(1)
+    code, output = project.command("push", "--remote", "http://me:secret@127.0.0.1:9/x.git")
+    assert (code, "http://127.0.0.1:9/x.git" in output, "secret" in output) == (38, True, False)
+
+
 def test_a_branch_that_is_not_ours_is_left_alone(project: Project, remote: Path) -> None:
     git(project.folder, "push", "--quiet", "origin", "main:results")
     before = git(remote, "rev-parse", "results")
@@ -326,16 +334,46 @@ def test_only_the_tree_of_the_branch_is_fetched(project: Project, other: Project
     assert not any(" checkout " in call for call in calls)
 
 
-def test_settings_of_the_clone_reach_git_unseen(project: Project, remote: Path, path_of_git: Path) -> None:
-    """A CI job keeps its login in the clone's own configuration: an address that only this one rewrites."""
-    git(project.folder, "remote", "set-url", "origin", "secret://token/remote.git")
-    git(project.folder, "config", f"url.{remote.parent}/.insteadOf", "secret://token/")
+class Forge(http.server.BaseHTTPRequestHandler):
+    """A remote that answers every request with a refusal, and remembers who asked."""
+
+    asked: ClassVar[list[str | None]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append(self.headers.get("Authorization"))
+        self.send_response(403)
+        self.end_headers()
+
+    def log_message(self, *arguments: object) -> None:
+        """Say nothing."""
+
+
+def test_a_login_in_the_clones_configuration_is_used_and_not_shown(
+    project: Project, remote: Path, path_of_git: Path
+) -> None:
+    """CI keeps its token there. It goes to the remote, and into no command line and no message."""
     project.measure(1)
-    pushed(project)
-    assert len(branches.runs(remote)) == 2
-    git(project.folder, "config", "http.extraheader", "AUTHORIZATION: basic c2VjcmV0")
-    pushed(project)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Forge)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}/"
+    configuration = project.folder / ".git/config"
+    with configuration.open("a") as stream:
+        stream.write(f'[http "{address}"]\n\textraheader = AUTHORIZATION: basic c2VjcmV0\n')
+        stream.write(f'[remote "forge"]\n\turl = {address}x.git\n')
+    try:
+        code, output = project.command("push", "--remote", "forge")
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert set(Forge.asked) == {"basic c2VjcmV0"}
+    assert (code, "403" in output, "c2VjcmV0" in output) == (39, True, False)
     assert "c2VjcmV0" not in Path(f"{path_of_git}.calls").read_text()
+
+
+@pytest.mark.parametrize("name", ["../x", "-x", "a b", "a..b"])
+def test_a_name_that_no_branch_can_have_is_refused(project: Project, name: str) -> None:
+    project.measure(1)
+    assert project.command("push", f"--branch={name}") == (9, f"{name!r} cannot be the name of a branch")
 
 
 # What may be pushed
@@ -452,8 +490,10 @@ def test_a_process_that_died_is_pushed_as_failed(project: Project, remote: Path)
 def test_artifacts_of_several_machines_are_pushed_at_once(project: Project, remote: Path, tmp_path: Path) -> None:
     branches.measure(tmp_path / "artifacts/xeon", 1, "xeon")
     branches.measure(tmp_path / "artifacts/gpu", 1, "gpu")
+    (tmp_path / "empty").mkdir()
     shutil.rmtree(tmp_path / "artifacts/gpu/results")  # asv was killed: what was finished is in the evidence
-    pushed(project, str(tmp_path / "artifacts"))
+    output = pushed(project, str(tmp_path / "artifacts"), str(tmp_path / "empty"))
+    assert f"left out: {tmp_path / 'empty'} has no folder 'results' or 'evidence'" in output
     assert sorted(path.rpartition("/")[0] for path in branches.runs(remote)) == [
         "evidence/gpu",
         "evidence/xeon",
@@ -569,6 +609,13 @@ def test_no_branch_yet_says_so(project: Project) -> None:
             8,
             "'origin' has no branch 'results' yet: 'machmeter results push' makes it",
         )
+
+
+def test_the_first_run_has_nothing_to_pull(project: Project) -> None:
+    assert project.command("pull", "--if-any") == (
+        0,
+        "'origin' has no branch 'results' yet: 'machmeter results push' makes it\n",
+    )
 
 
 # Pulling
@@ -695,6 +742,21 @@ def test_evidence_in_several_files_is_read_as_one(project: Project) -> None:
     assert (sorted(content["runs"]), notes) == (["r1", "r2", "r3"], [])
 
 
+def test_what_was_pulled_counts_as_measured(project: Project) -> None:
+    """A sweep asks for the runs at one commit in one environment; another's name may begin like it."""
+    folder = project.evidence / "here"
+    project.measure(1, run="r1")
+    project.measure(2, run="r9")
+    whole = json.loads((folder / f"{STEM}.json").read_text())
+    similar = {**whole, "environment": "env.1", "runs": {"r3": whole["runs"]["r1"]}}
+    pulled = {**whole, "runs": {"r2": whole["runs"]["r1"]}}
+    (folder / f"{STEM}.0123456789abcdef.json").write_text(json.dumps(pulled))
+    (folder / f"{STEM}.1.json").write_text(json.dumps(similar))
+    assert sorted(evidence.runs_at(folder / f"{STEM}.json")) == ["r1", "r2"]
+    (folder / f"{STEM}.json").unlink()
+    assert sorted(evidence.runs_at(folder / f"{STEM}.json")) == ["r2"]
+
+
 def test_of_two_states_of_one_run_the_later_is_read(project: Project) -> None:
     project.measure(1, run="r1")
     folder = project.evidence / "here"
@@ -778,20 +840,21 @@ def test_the_size_budget_is_computed_from_the_runs_that_are_here(project: Projec
     code, output = project.command("size", "--years", "3", "--machines", "4")
     assert code == 0
     here, forecast, packed, plain = output.splitlines()
-    assert here.startswith("here: 2 runs on 1 machines; a run is 2.0 files, ")
+    assert here.startswith("here: 2 runs on 1 machines; a run is 1 cells in 2.0 files, ")
     assert forecast == "3 years of 1 runs a day on each of 4 machines: 4,380 runs, 8,760 files"
     assert packed.startswith("  in git       ")
     assert plain.startswith("  checked out  ")
 
 
 def test_the_size_budget_is_what_git_really_takes(project: Project, remote: Path) -> None:
-    """Pushed one by one and packed as a server packs, 30 runs take what was said, within a third."""
+    """Pushed one by one and packed as a server packs, 30 small runs take no more than was said, and not much less."""
     from machmeter.publish import budget, collect
 
     for number in range(1, 31):
         project.measure(number, value=number / 7, started=1_700_000_000_000 + number)
         pushed(project)
-    git(remote, "gc", "--quiet", "--aggressive")
+    git(remote, "gc", "--quiet")
     packs = sum(path.stat().st_size for path in (remote / "objects/pack").iterdir() if path.suffix in (".pack", ".idx"))
     said = budget.budget(collect.collect([collect.of_project(project.folder)]))
-    assert packs < said.packed * said.runs + said.fixed
+    computed = said.packed * said.runs + said.fixed
+    assert 0.5 * computed < packs < computed

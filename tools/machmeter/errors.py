@@ -120,8 +120,8 @@ class RemoteUnreachable(MachmeterError):
     exit_code = 38
 
 
-class PushRefused(MachmeterError):
-    """The remote answered and did not take the push: no rights, or a rule or a hook there."""
+class RemoteRefused(MachmeterError):
+    """The remote answered and refused: a login that has no rights, or a rule or a hook there."""
 
     exit_code = 39
 

@@ -14,6 +14,7 @@ import contextlib
 import copy
 import faulthandler
 import fcntl
+import glob
 import json
 import os
 import re
@@ -88,6 +89,17 @@ def read_all(folder: Path) -> tuple[list[Json], list[str]]:
     found = [(path, read(path)) for path in sorted(folder.glob("*.json"))]
     notes = [f"left out: {path} is unreadable" for path, content in found if content is None]
     return join(content for _, content in found if content is not None), notes
+
+
+def runs_at(path: Path) -> dict[str, Json]:
+    """Return the runs, by name, in the evidence file `path` and in those of the same that were pulled beside it."""
+
+    def is_same(content: Json) -> bool:  # a pattern would also find the environment openvino2025.0.1 for openvino2025.0
+        return asvrun.file_stem(str(content.get("commit")), str(content.get("environment"))) == path.stem
+
+    found = [read(item) for item in sorted(path.parent.glob(f"{glob.escape(path.stem)}*.json"))]
+    joined = join(content for content in found if content is not None and is_same(content))
+    return {name: run for content in joined for name, run in content["runs"].items()}
 
 
 def join(contents: Iterable[Json]) -> list[Json]:

@@ -25,8 +25,9 @@ class Budget:
 
     runs: int  # each one commit in one environment on one machine
     machines: int
-    files: float  # per run
-    plain: float  # bytes per run
+    cells: float  # per run, as the evidence has them
+    files: float
+    plain: float  # bytes
     packed: float
     fixed: int  # bytes of benchmarks.json, packed: it is changed and not added
     largest: int  # bytes of the largest file
@@ -37,8 +38,8 @@ class Budget:
         packed = total * self.packed + self.fixed
         share = packed / RECOMMENDED
         return [
-            f"here: {self.runs} runs on {self.machines} machines; a run is {self.files:.1f} files, {_size(self.plain)} "
-            f"plain, {_size(self.packed)} in git; the largest file is {_size(self.largest)}",
+            f"here: {self.runs} runs on {self.machines} machines; a run is {self.cells:.0f} cells in {self.files:.1f} "
+            f"files, {_size(self.plain)}, {_size(self.packed)} in git; the largest file is {_size(self.largest)}",
             f"{years:g} years of {per_day:g} runs a day on each of {on} machines: "
             f"{total:,} runs, {total * self.files:,.0f} files",
             f"  in git       {_size(packed)}, {share:.0%} of the 1 GB that GitHub recommends for a repository",
@@ -64,6 +65,7 @@ def budget(found: Collected) -> Budget:
     return Budget(
         runs=count,
         machines=len({machine for machine, _ in runs}),
+        cells=sum(found.cells.values()) / count,
         files=files,
         plain=plain,
         packed=packed,

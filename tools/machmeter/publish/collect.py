@@ -38,6 +38,7 @@ class Collected:
     files: dict[str, bytes] = field(default_factory=dict)
     sources: dict[str, Path] = field(default_factory=dict)
     commits: dict[str, str] = field(default_factory=dict)
+    cells: dict[str, int] = field(default_factory=dict)  # of each evidence file
     benchmarks: dict[str, Any] = field(default_factory=dict)
     machines: dict[str, bytes] = field(default_factory=dict)
     guessed: dict[str, bytes] = field(default_factory=dict)  # machines that have no note here
@@ -73,9 +74,10 @@ def find(folder: Path, notes: list[str]) -> list[Store]:
     """Return the stores in `folder`: itself, or else each folder below it that has results. No link is followed."""
     if not folder.is_dir():
         raise NoResults(f"there is no folder {folder}")
+    before = len(notes)
     found = list(_find(folder, _DEEPEST, notes))
-    if not found and not notes:
-        raise NoResults(f"{folder} has no folder 'results' or 'evidence', and no folder below it has")
+    if not found and len(notes) == before:
+        notes.append(f"left out: {folder} has no folder 'results' or 'evidence', and no folder below it has")
     return found
 
 
@@ -164,13 +166,17 @@ def _take_evidence(found: Collected, path: Path) -> None:
     stem, content = _named(path)
     told = checks.evidence_file(content, machine, stem)
     if layout.local_name(path.name) != (stem, None):  # it came from the branch
-        _add(found, "evidence", path, stem, content, told["commit"])
+        _add(found, "evidence", path, stem, content, told["commit"], cells=_cells(told))
         return
     for run, part in split(evidence.settle(told)).items():
         if is_running(part["runs"][run]):
             found.notes.append(f"left for the next push: a run in {path} is not over")
         else:
-            _add(found, "evidence", path, stem, _dump(part), told["commit"])
+            _add(found, "evidence", path, stem, _dump(part), told["commit"], cells=_cells(part))
+
+
+def _cells(content: dict[str, Any]) -> int:
+    return sum(len(run["cells"]) for run in content["runs"].values())
 
 
 def split(content: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -196,13 +202,16 @@ def _named(path: Path) -> tuple[str, bytes]:
     return stem, content
 
 
-def _add(found: Collected, kind: layout.Kind, path: Path, stem: str, content: bytes, commit: str) -> None:
+def _add(
+    found: Collected, kind: layout.Kind, path: Path, stem: str, content: bytes, commit: str, *, cells: int = 0
+) -> None:
     where = layout.path_of(kind, path.parent.name, stem, content)
     if not layout.place(where):
         raise Unfit("has too long a name")
     found.files[where] = content
     found.sources[where] = path
     found.commits[where] = commit
+    found.cells[where] = cells
 
 
 def _take_benchmarks(found: Collected, path: Path) -> None:
@@ -215,7 +224,8 @@ def _take_benchmarks(found: Collected, path: Path) -> None:
 
 
 def _dump(content: Any) -> bytes:
-    return json.dumps(content, indent=1, sort_keys=True, allow_nan=False).encode()
+    """Return the bytes of strict JSON, the same for the same content: a file's name is made of them."""
+    return json.dumps(content, separators=(",", ":"), sort_keys=True, allow_nan=False).encode()
 
 
 def merge_benchmarks(first: dict[str, Any], second: dict[str, Any]) -> bytes:

@@ -25,10 +25,11 @@ class Pulled:
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
-    def lines(self, branch: str, remote: str) -> list[str]:
+    def lines(self, branch: Branch) -> list[str]:
         """Return what to tell the user."""
+        where = f"the branch {branch.name} of {branch.remote.name}"
         were = f"; {self.present} were here" if self.present else ""
-        return [*self.notes, f"pulled {len(self.written)} files from the branch {branch} of {remote}{were}"]
+        return [*self.notes, f"pulled {len(self.written)} files from {where}{were}"]
 
     def check(self) -> None:
         """Raise BranchDamaged where a file could not be brought."""

@@ -29,20 +29,21 @@ class Pushed:
     commit: str | None
     attempts: int
 
-    def lines(self, branch: str, remote: str) -> list[str]:
+    def lines(self, branch: Branch) -> list[str]:
         """Return what to tell the user."""
+        where = f"the branch {branch.name} of {branch.remote.name}"
         were = f"; {self.present} were there" if self.present else ""
         if self.commit is None:
-            return [f"nothing to push: {self.present} files are on the branch {branch} of {remote}"]
+            return [f"nothing to push: {self.present} files are on {where}"]
         tries = f" ({self.attempts} attempts: others pushed too)" if self.attempts > 1 else ""
-        return [f"pushed {len(self.added)} files to the branch {branch} of {remote}{were}{tries}"]
+        return [f"pushed {len(self.added)} files to {where}{were}{tries}"]
 
 
 def push(found: Collected, branch: Branch) -> Pushed:
     """Add `found` to `branch`. Raises what says why not; what was on the branch is on it still."""
     if not found.files:
         raise NoResults("there are no results to push yet: run 'make bench' or 'asv run'")
-    ours = branch.write(found.files)
+    ours = {path: branch.object_name(content) for path, content in found.files.items()}
     for attempt in range(1, ATTEMPTS + 1):
         tip = branch.fetch()
         entries = branch.entries(tip) if tip else {}
@@ -55,7 +56,7 @@ def push(found: Collected, branch: Branch) -> Pushed:
         )
         if not added and not derived:
             return done(commit=None)
-        objects = {path: ours[path] for path in added} | branch.write(derived)
+        objects = branch.write({path: found.files[path] for path in added} | derived)
         commit = branch.commit(tip, objects, message(found, added, list(derived)))
         try:
             branch.push(commit)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from machmeter.errors import PushRefused, RemoteUnreachable, StoreUnwritable
+from machmeter.errors import BadSetting, RemoteRefused, RemoteUnreachable, StoreUnwritable
 from machmeter.publish import layout
 
 # Of the clone's own configuration, what reaching a remote may need: proxies, headers, rewritten addresses, logins.
@@ -25,7 +25,14 @@ _ELSEWHERE = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "G
 _ELSEWHERE |= {"GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_PREFIX"}
 # A line that stalls this long ends: a job must not hang for hours.
 _PATIENCE = (("http.lowSpeedLimit", "1000"), ("http.lowSpeedTime", "60"))
-_NO_RIGHTS = ("403", "401", "Authentication failed", "Permission denied", "could not read Username", "denied to")
+_NO_RIGHTS = (
+    "error: 403",
+    "error: 401",
+    "Authentication failed",
+    "Permission denied",
+    "could not read Username",
+    "denied to",
+)
 _BATCH = 200
 _LONGEST_WORD = 300
 
@@ -34,7 +41,7 @@ DEFAULT_NAME, DEFAULT_EMAIL = "machmeter", "machmeter@localhost"
 
 @dataclass(frozen=True, kw_only=True)
 class Remote:
-    """Where a branch is, and the settings of the clone that reaching it needs (they may hold secrets)."""
+    """Where a branch is, and the settings of the clone that reaching it needs. All but the name may hold secrets."""
 
     name: str
     fetch_from: str
@@ -79,14 +86,14 @@ def find_remote(project: Path, name: str) -> Remote:
     if not fetch_from:
         if "/" not in name or (":" not in name and not Path(name).is_dir()):
             raise RemoteUnreachable(
-                f"there is no remote {name!r} in {project.resolve()} and no repository there: "
+                f"there is no remote {without_login(name)!r} in {project.resolve()} and no repository there: "
                 "'git remote -v' lists the remotes, --remote takes one or an address"
             )
         fetch_from = push_to = name
     told = ask("config", "--local", "--includes", "--null", "--get-regexp", _NEEDED)
     pairs = [item.partition("\n") for item in told.split("\0") if item]
     return Remote(
-        name=name,
+        name=without_login(name),
         fetch_from=_address(project, fetch_from),
         push_to=_address(project, push_to),
         settings=tuple((key, value) for key, _, value in pairs),
@@ -109,11 +116,16 @@ def _run(
         raise RemoteUnreachable("git is not installed, or not on the PATH") from error
 
 
+def without_login(text: str) -> str:
+    """Return `text` without the user and password of the addresses in it."""
+    return re.sub(r"://[^@/\s]*@", "://", text)
+
+
 def plain(text: str) -> str:
     """Return what git or a remote said, as one line without logins and control characters."""
     lines = [line.strip() for line in text.splitlines()]
     kept = [line for line in lines if line and not line.startswith(("hint:", "To ", "Done"))]
-    line = re.sub(r"://[^@/\s]*@", "://", "; ".join(kept))
+    line = without_login("; ".join(kept))
     return "".join(char if char.isprintable() else "?" for char in line)[:_LONGEST_WORD] or "git gave no reason"
 
 
@@ -122,14 +134,13 @@ class Branch:
 
     def __init__(self, remote: Remote, name: str, folder: Path) -> None:
         self.remote, self.name, self.folder = remote, name, folder
-        self.variables = environment([*_PATIENCE, *remote.settings])
+        addresses = (("remote.origin.url", remote.fetch_from), ("remote.origin.pushurl", remote.push_to))
+        self.variables = environment([*_PATIENCE, *remote.settings, *addresses])
         names = dict(zip(("NAME", "EMAIL"), remote.committer, strict=True))
         for role in ("AUTHOR", "COMMITTER"):
             for key, value in names.items():
                 self.variables.setdefault(f"GIT_{role}_{key}", value)
         self.git("init", "--quiet", "--bare", "--template=")
-        self.git("config", "remote.origin.url", remote.fetch_from)
-        self.git("config", "remote.origin.pushurl", remote.push_to)
         self.git("config", "gc.auto", "0")
 
     def try_git(self, *arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
@@ -145,15 +156,19 @@ class Branch:
         return answer.stdout
 
     def ask_remote(self, *arguments: str, given: bytes = b"") -> bytes:
-        """Run a git command that speaks to the remote, and return its output. Raises RemoteUnreachable."""
+        """Run a git command that asks the remote, and return its output. Raises RemoteUnreachable, RemoteRefused."""
         answer = self.try_git(*arguments, given=given)
         if answer.returncode:
-            raise self._unreachable(answer)
+            raise self._failed(answer.stderr.decode(errors="replace"))
         return answer.stdout
 
-    def _unreachable(self, answer: subprocess.CompletedProcess[bytes]) -> RemoteUnreachable:
-        said = plain(answer.stderr.decode(errors="replace"))
-        return RemoteUnreachable(f"cannot reach {self.remote.name!r}: {said}; nothing is lost here, so try again")
+    def _failed(self, said: str) -> RemoteUnreachable | RemoteRefused:
+        """Return what to raise where git could not speak to the remote."""
+        if any(sign in said for sign in _NO_RIGHTS):
+            return RemoteRefused(f"{self.remote.name!r} refuses this login: {plain(said)}; the results are still here")
+        return RemoteUnreachable(
+            f"cannot reach {self.remote.name!r}: {plain(said)}; nothing is lost here, so try again"
+        )
 
     def fetch(self, *, history: bool = False) -> str | None:
         """Fetch the newest commit with its tree but no files (all of it with `history`); None where there is none."""
@@ -234,7 +249,7 @@ class Branch:
         return self.git("commit-tree", tree, *parents, "-F", "-", given=message.encode()).decode().strip()
 
     def push(self, commit: str) -> None:
-        """Let the branch be `commit` if it still is its parent. Raises Raced, PushRefused, RemoteUnreachable.
+        """Let the branch be `commit` if it still is its parent. Raises Raced, RemoteRefused, RemoteUnreachable.
 
         Without force, git itself refuses whatever is not on top of what is there; so does the remote.
         """
@@ -244,25 +259,20 @@ class Branch:
         said = answer.stderr.decode(errors="replace")
         status = [line for line in answer.stdout.decode(errors="replace").splitlines() if line.startswith("!")]
         if not status:
-            if any(sign in said for sign in _NO_RIGHTS):
-                raise self._refused(said)
-            raise self._unreachable(answer)
+            raise self._failed(said)
         reason = status[0].split("\t")[-1]
         lost = ("fetch first", "non-fast-forward", "stale info", "lock ref", "already exists", "failed to update ref")
         if any(sign in reason for sign in lost) and "hook declined" not in reason:
             raise Raced(reason)
-        told = "\n".join(line for line in said.splitlines() if line.startswith("remote:"))
-        raise self._refused(f"{reason}\n{told}")
-
-    def _refused(self, said: str) -> PushRefused:
-        return PushRefused(
-            f"{self.remote.name!r} does not take the push to {self.name!r}: {plain(said)}; "
+        told = plain("\n".join([reason, *(line for line in said.splitlines() if line.startswith("remote:"))]))
+        raise RemoteRefused(
+            f"{self.remote.name!r} does not take the push to {self.name!r}: {told}; "
             "nothing was pushed, and the results are still here"
         )
 
 
 def check_name(branch: str) -> None:
-    """Raise PushRefused where no branch can have this name."""
+    """Raise BadSetting where no branch can have this name."""
     answer = _run(["git", "check-ref-format", f"refs/heads/{branch}"], environment())
     if answer.returncode or branch.startswith("-"):
-        raise PushRefused(f"{branch!r} cannot be the name of a branch")
+        raise BadSetting(f"{branch!r} cannot be the name of a branch")
