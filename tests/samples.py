@@ -58,11 +58,11 @@ def side(
 ) -> Side:  # fmt: skip
     """Return a side whose metrics are as in RESULTS, multiplied by `changes` (of a cell and a metric)."""
     random, late = np.random.default_rng(seed), seed % 2 == 0
+    moved = {"time_forward": shift}
     names = list(cells) or [f"cpu.openvino.{model}({precision}, {batch})" for model in MODELS
                             for precision in ("fp32", "int8") for batch in (1, 8)]  # fmt: skip
     rows = [
-        row(name, metric, number * (changes or {}).get((name, metric), 1.0) * (shift if metric == "time_forward" else 1.0),
-            random, late=late)
+        row(name, metric, number * (changes or {}).get((name, metric), 1.0) * moved.get(metric, 1.0), random, late=late)
         for name in names
         for metric, (_, _, number) in RESULTS.items()
     ]  # fmt: skip
