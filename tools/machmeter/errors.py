@@ -136,8 +136,6 @@ class MeasurementsUnreadable(MachmeterError):
     exit_code = 22
 
 
-
-
 class ResultsUnfit(MachmeterError):
     """A file of results or evidence is damaged, or is not what its name says: nothing was pushed."""
 
@@ -214,8 +212,6 @@ class Interrupted(MachmeterError):
     """The user, or whoever runs this, asked it to end."""
 
     exit_code = 130
-
-
 
 
 class NotReady(MachmeterError):
