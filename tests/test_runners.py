@@ -146,7 +146,7 @@ def _measured(project: Project, machine: str, commit: str, stack: str) -> None:
 def _pending(project: Project, most: int = 20) -> list[str]:
     (project.folder / ".github").mkdir(exist_ok=True)
     (project.folder / runners.FILE).write_text(XEON)
-    return runners.pending(project.folder, runners.get(project.folder, "xeon"), "minimal", most)
+    return runners.pending(project.folder, project.results, runners.get(project.folder, "xeon"), "minimal", most)
 
 
 def test_a_machine_measures_what_is_new_since_its_own_last_results(history: Project) -> None:
@@ -188,6 +188,78 @@ def test_a_host_of_any_name_is_filed_under_the_machine_s(
     runners.check_name("xeon")
     with pytest.raises(errors.BadSetting, match=r"under 'xeon', not 'gpu': remove ~/\.asv-machine\.json"):
         runners.check_name("gpu")
+
+
+TWO = XEON.replace('["minimal"]', '["minimal", "other"]')
+
+
+@pytest.fixture
+def two_stacks(history: Project, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, runners.Runner]:
+    """A machine with two stacks, which asv knows by its name."""
+    (history.folder / ".github").mkdir()
+    (history.folder / runners.FILE).write_text(TWO)
+    monkeypatch.setattr(runners, "check_name", lambda name: None)
+    return history.folder, runners.get(history.folder, "xeon")
+
+
+def test_a_stack_that_cannot_run_does_not_keep_the_next_from_being_measured(
+    two_stacks: tuple[Path, runners.Runner], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, runner = two_stacks
+    head, asked = runners.pending(project, project / "results", runner, "minimal", 1)[0], []
+
+    def run(project: Path, stack: str, arguments: list[str]) -> bool:
+        asked.append((stack, Path(arguments[0].removeprefix("HASHFILE:")).read_text(), arguments[1:]))
+        if stack == "minimal":
+            raise errors.RunFailed("asv stopped with exit code 1")
+        return True
+
+    monkeypatch.setattr(runners.stacks, "run", run)
+    with pytest.raises(errors.RunFailed, match="asv stopped with exit code 1"):
+        runners.measure(project, project / "results", runner, ["HEAD"], "", 20, print)
+    patterns = ["-b", r"^control\."]
+    assert asked == [("minimal", f"{head}\n", patterns), ("other", f"{head}\n", patterns)]
+
+
+def test_an_unknown_commit_is_told(two_stacks: tuple[Path, runners.Runner]) -> None:
+    project, runner = two_stacks
+    with pytest.raises(errors.BadSetting, match="no commit 'v99'"):
+        runners.measure(project, project / "results", runner, ["v99"], "", 20, print)
+
+
+def test_a_comparison_goes_on_with_the_next_stack_and_ends_with_what_failed(
+    two_stacks: tuple[Path, runners.Runner], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from machmeter.pullrequest import command
+
+    project, runner = two_stacks
+    asked = []
+
+    def run(code: Path, base: str, head: str, **settings: object) -> None:
+        asked.append((code, base, head, settings["stack"], settings["output"], settings["seconds"]))
+        if settings["stack"] == "minimal":
+            raise errors.RunFailed("asv stopped")
+
+    monkeypatch.setattr(command, "run", run)
+    with pytest.raises(errors.RunFailed, match="minimal: asv stopped"):
+        runners.compare(project, tmp_path / "head", runner, "main", "abc", "", tmp_path, print)
+    assert asked == [
+        (tmp_path / "head", "main", "abc", stack, tmp_path / stack, 1800.0) for stack in ("minimal", "other")
+    ]
+
+
+def test_an_interruption_ends_a_comparison_at_once(
+    two_stacks: tuple[Path, runners.Runner], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from machmeter.pullrequest import command
+
+    def run(*arguments: object, **settings: object) -> None:
+        raise errors.Interrupted("ended")
+
+    project, runner = two_stacks
+    monkeypatch.setattr(command, "run", run)
+    with pytest.raises(errors.Interrupted):
+        runners.compare(project, project, runner, "main", "abc", "", tmp_path, print)
 
 
 def test_the_project_s_own_list_is_right() -> None:

@@ -187,19 +187,19 @@ def check_name(name: str) -> None:
         )
 
 
-def pending(project: Path, runner: Runner, stack: str, most: int) -> list[str]:
+def pending(project: Path, results: Path, runner: Runner, stack: str, most: int) -> list[str]:
     """Return the commits that this machine should measure with `stack`, the newest first.
 
-    Those of the branch since the newest one it has results of, at most `most`; HEAD once more where there are none
-    (a second run confirms or clears a suspicion), and HEAD alone on a machine that has measured nothing.
+    `results` is asv's folder with what was measured so far; the names of its files are enough. Pending are the commits
+    of the branch since the newest one that this machine has results of, at most `most`; HEAD once more where there are
+    none (a second run confirms or clears a suspicion), and HEAD alone on a machine that has measured nothing.
     """
     command = ["git", "-C", str(project), "rev-list", "--first-parent", f"--max-count={most}", "HEAD"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     commits = done.stdout.split()
     if done.returncode != 0 or not commits:
         raise BadSetting(f"git cannot list the commits of {project}: {done.stderr.strip() or 'there are none'}")
-    files = (asvrun.results_folder(project) / runner.name).glob(f"*-STACK{stack}.json")
-    measured = {path.name[:8] for path in files}
+    measured = {path.name[:8] for path in (results / runner.name).glob(f"*-STACK{stack}.json")}
     if not measured:
         return commits[:1]
     new = []
@@ -210,8 +210,12 @@ def pending(project: Path, runner: Runner, stack: str, most: int) -> list[str]:
     return new or commits[:1]
 
 
-def measure(project: Path, runner: Runner, commits: Sequence[str], pattern: str, most: int, say: Say) -> bool:
+def measure(
+    project: Path, results: Path, runner: Runner, commits: Sequence[str], pattern: str, most: int, say: Say
+) -> bool:
     """Measure `commits`, those that are pending where none is named, with every stack of `runner`.
+
+    `results` is asv's folder with what was measured so far.
 
     Returns whether every benchmark succeeded. A stack that asv cannot run does not keep the others from being
     measured. Raises RunFailed at the end where there was one.
@@ -219,7 +223,7 @@ def measure(project: Path, runner: Runner, commits: Sequence[str], pattern: str,
     check_name(runner.name)
     failed, complete = [], True
     for stack in runner.stacks:
-        chosen = [_commit(project, commit) for commit in commits] or pending(project, runner, stack, most)
+        chosen = [_commit(project, commit) for commit in commits] or pending(project, results, runner, stack, most)
         say(f"{runner.name}, stack {stack}: {len(chosen)} commits, newest {chosen[0][:8]}")
         listed = (project / ".asv" / f"commits-{stack}.txt").resolve()
         listed.parent.mkdir(exist_ok=True)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from machmeter import doctor, runners
+from machmeter import asvrun, doctor, runners
 from machmeter.cli.common import PROJECT, say
 from machmeter.errors import BadSetting, NotReady
 
@@ -86,11 +86,15 @@ def measure_command(
     ] = "",
     benchmarks: Annotated[str, typer.Option("--benchmarks", "-b", help="Default: those of the list.")] = "",
     most: Annotated[int, typer.Option("--most", min=1, help="At most so many commits.")] = 20,
+    known: Annotated[
+        Path | None, typer.Option("--known", help="What 'results pull --output' wrote. Default: the project's own.")
+    ] = None,
     project: PROJECT = Path(),
 ) -> None:
     """Measure new commits with every stack of this machine; HEAD once more where there are none."""
     project = project.resolve()
-    if not runners.measure(project, runners.get(project, name), commits.split(), benchmarks, most, say):
+    results = known / "results" if known else asvrun.results_folder(project)
+    if not runners.measure(project, results, runners.get(project, name), commits.split(), benchmarks, most, say):
         print("some benchmarks failed: 'machmeter show' says why")
 
 
