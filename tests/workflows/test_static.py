@@ -165,12 +165,11 @@ def test_only_the_measuring_job_checks_out_the_pull_request_s_code() -> None:
         for step in content["steps"]
         if step.get("uses", "").startswith("actions/checkout@")
     }
-    default = "${{ github.event.repository.default_branch }}"
     assert found == {
-        ("admit", ".", default),
-        ("measure", ".", default),
+        ("admit", ".", "main"),
+        ("measure", ".", "main"),
         ("measure", "head", "${{ needs.admit.outputs.sha }}"),
-        ("comment", ".", default),
+        ("comment", ".", "main"),
     }
 
 
