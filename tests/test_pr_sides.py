@@ -74,7 +74,7 @@ def test_each_side_has_its_own_pins_and_its_own_project(tmp_path: Path) -> None:
     scratch.commit({"scratch.py": "FACTOR = 1.2\n", "requirements/tiny.txt": "tinylib==1.0  # the same\n"})
     scratch.branch("pins")
     scratch.commit({"requirements/tiny.txt": "tinylib==2.0\n"})
-    arguments = ("-b", "library", "--stack", "tiny", "--rounds", "4", "--output")
+    arguments = ("-b", "library", "--stack", "tiny", "--rounds", "6", "--output")
 
     done = scratch.pr("main", "recipe", *arguments, str(tmp_path / "recipe"))
     assert done.returncode == 1, done.stdout + done.stderr
