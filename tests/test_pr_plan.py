@@ -23,6 +23,7 @@ SUITE = {
     "cpu.openvino.ResNet50.track_throughput_offline": described("track", **MODEL),
     "cpu.inductor.ResNet50.time_forward": described(params=[["'fp32'"], ["'compile'", "'aot'"], ["1"]]),
     "control.Machine.time_matrix_product": described(),
+    "control.Null.time_forward": described(params=[["'fp32'"], ["1"]]),
     "control.MachinePeak.track_matrix_product_peak": described("track", params=[["'fp32'"]]),
     "tuning.ResNet50.track_throughput": described("track", params=[["'eager'"]]),
 }
@@ -54,8 +55,17 @@ def test_what_takes_minutes_is_measured_only_where_it_is_named() -> None:
 
 
 def test_controls_are_judged_where_nothing_else_was_chosen() -> None:
-    (item,) = plan.items(SUITE, ["^control"]).values()
-    assert not item.control
+    chosen = plan.items(SUITE, ["^control"])
+    assert [(key[0], item.control) for key, item in chosen.items()] == [
+        ("control.Machine", False),
+        ("control.Null(fp32, 1)", False),
+    ]
+
+
+def test_the_null_backend_is_no_control() -> None:
+    """Its time is that of our harness, which a change may make slower: the machine did not move."""
+    assert [item.cell for item in plan.items(SUITE, ["openvino"]).values() if item.control] == ["control.Machine"]
+    assert "control.Null(fp32, 1)" not in [cell for cell, _ in keys("openvino")]
 
 
 def test_names_units_and_directions() -> None:

@@ -1,8 +1,9 @@
 """Measure both sides in turn, where it is still undecided, until the time is used up.
 
 Each metric of a cell is measured base against head within seconds, in fresh processes, base first in one round and
-head first in the next. First everything that is known once and four rounds of timings, as much as the time allows;
-then more rounds, two at a time so that each side stays first as often, of what is undecided.
+head first in the next. First comes everything that is known once, and as many rounds of timings as a judgement needs,
+of as many cells as there is time for; then more rounds of what is undecided, two at a time so that each side stays
+first as often.
 """
 
 from __future__ import annotations
@@ -78,20 +79,22 @@ class Measuring:
     def _next_wave(self) -> list[Key]:
         """Return what is measured next: as many cells as there is time for, with the controls; nothing after the last.
 
-        A cell that is begun gets its four rounds: one round of every cell would tell nothing of any.
+        A cell that is begun gets the rounds without which nothing is judged: one of every cell would tell nothing.
         """
         waiting = [key for key in self._order if self._first_time(key) or self._lacks(key, self._least)]
-        cells = list(dict.fromkeys(key[0] for key in waiting if not self._ledger.item(key).control))
-        wave, needed = [key for key in waiting if self._ledger.item(key).control], 0.0
-        if not cells:
-            return wave
-        for cell in cells:
-            keys = [key for key in waiting if key[0] == cell]
+        controls = [key for key in waiting if self._ledger.item(key).control]
+        cells: dict[str, list[Key]] = {}
+        for key in waiting:
+            if not self._ledger.item(key).control:
+                cells.setdefault(key[0], []).append(key)
+        wave: list[Key] = []
+        needed = 0.0
+        for keys in cells.values():
             needed += sum(self._expected(key) * (self._least if self._ledger.item(key).timed else 1) for key in keys)
-            if len(wave) and any(not self._ledger.item(key).control for key in wave) and needed > self._clock.left():
+            if wave and needed > self._clock.left():
                 break
             wave += keys
-        return list(dict.fromkeys(wave))
+        return [*controls, *wave]
 
     def _first_time(self, key: Key) -> bool:
         return not self._ledger.settled(key) and self._ledger.done(key) == 0
