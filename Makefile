@@ -1,5 +1,6 @@
 # Everything a contributor or a user runs. `make` alone prints this list.
 .DEFAULT_GOAL := help
+.PHONY: help setup bench show site serve test test-quick lint bench-harness bench-site bench-changes bench-results clean
 .PHONY: help setup bench show site serve test test-quick lint bench-harness bench-site bench-changes bench-compare clean pytest tools path packages controls lint-workflows
 
 PYTHON ?= python3
@@ -97,6 +98,8 @@ bench-site: setup node_modules/.ready  ## Measure building the site of a large g
 bench-changes: $(VENV)/.dev  ## Try detectors of steps, asv's among them, on simulated histories (a minute on 2 idle cores)
 	$(BIN)/python tools/bench_changes.py
 
+bench-results: setup  ## Measure the results branch: pushing onto 5,000 files, eight at once, its size
+	$(BIN)/python tools/bench_results.py $(BENCH)
 bench-compare: $(VENV)/.dev  ## Try the judgement of comparisons on simulated measurements, asv's rule beside it (a minute)
 	$(BIN)/python tools/bench_compare.py $(BENCH)
 

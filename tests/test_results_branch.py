@@ -487,6 +487,35 @@ def test_a_process_that_died_is_pushed_as_failed(project: Project, remote: Path)
     assert told["runs"]["r1"]["cells"]["a"]["p"]["status"] == "failed"
 
 
+@pytest.mark.parametrize(
+    "told", [{}, {"pid": "x", "process": "gone"}, {"pid": 1, "timeout": "x", "peak_resident_bytes": "x"}]
+)
+def test_a_dead_process_that_is_not_described_is_refused(project: Project, told: dict[str, object]) -> None:
+    project.measure(1, record={"status": "running", **told})
+    code, output = project.command("push")
+    assert (code, "has a running process that is not described" in output) == (36, True)
+
+
+def test_no_file_that_evidence_names_is_read_but_a_trace_of_its_own(
+    project: Project, remote: Path, tmp_path: Path
+) -> None:
+    """Evidence of another machine may name any path: one that would wait for a writer for ever, here."""
+    os.mkfifo(tmp_path / "never")
+    project.measure(1, record={"status": "running", "pid": 1, "process": "gone", "trace": str(tmp_path / "never")})
+    own = project.evidence / "there/.traces/p.txt"
+    own.parent.mkdir(parents=True)
+    own.write_text("Segmentation fault\n")
+    project.measure(2, "there", record={"status": "running", "pid": 1, "process": "gone", "trace": str(own)})
+    pushed(project)
+    reasons = {}
+    for path in branches.runs(remote):
+        if path.startswith("evidence/"):
+            told = json.loads(git(remote, "cat-file", "blob", f"results:{path}"))
+            reasons[told["machine"]] = told["runs"]["r1"]["cells"]["a"]["p"]["reason"]
+    assert reasons["there"] == "crashed (signal 11, segmentation fault)"
+    assert reasons["here"].startswith("killed (signal 9)")
+
+
 def test_artifacts_of_several_machines_are_pushed_at_once(project: Project, remote: Path, tmp_path: Path) -> None:
     branches.measure(tmp_path / "artifacts/xeon", 1, "xeon")
     branches.measure(tmp_path / "artifacts/gpu", 1, "gpu")
@@ -847,10 +876,10 @@ def test_the_size_budget_is_computed_from_the_runs_that_are_here(project: Projec
 
 
 def test_the_size_budget_is_what_git_really_takes(project: Project, remote: Path) -> None:
-    """Pushed one by one and packed as a server packs, 30 small runs take no more than was said, and not much less."""
+    """Pushed one by one and packed as a server packs, ten small runs take no more than was said, and not much less."""
     from machmeter.publish import budget, collect
 
-    for number in range(1, 31):
+    for number in range(1, 11):
         project.measure(number, value=number / 7, started=1_700_000_000_000 + number)
         pushed(project)
     git(remote, "gc", "--quiet")

@@ -128,6 +128,11 @@ def _later(one: Json, other: Json) -> Json:
     return max(one, other, key=progress)
 
 
+def is_pulled(path: Path) -> bool:
+    """Return whether an evidence file came from the results branch: nothing is ever added to it."""
+    return re.search(r"\.[0-9a-f]{16}\.json$", path.name) is not None
+
+
 def settle_file(path: Path) -> Json | None:
     """Write down what `settle` finds in `path`, and return it: the traces of dead processes stay on this machine."""
     with _locked(path):

@@ -81,6 +81,8 @@ def pull_command(
     """Bring the branch's files here, beside what was measured here; no local file is replaced."""
     into = collect.in_folder(output) if output else collect.of_project(project)
     local = collect.collect([into])
+    for problem in local.problems:
+        say(f"left alone: {problem}")
     with _opened(project, remote, branch) as opened:
         try:
             commit = _tip(opened)

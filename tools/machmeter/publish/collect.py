@@ -168,11 +168,27 @@ def _take_evidence(found: Collected, path: Path) -> None:
     if layout.local_name(path.name) != (stem, None):  # it came from the branch
         _add(found, "evidence", path, stem, content, told["commit"], cells=_cells(told))
         return
-    for run, part in split(evidence.settle(told)).items():
+    for run, part in split(_settled(told, path.parent)).items():
         if is_running(part["runs"][run]):
             found.notes.append(f"left for the next push: a run in {path} is not over")
         else:
             _add(found, "evidence", path, stem, _dump(part), told["commit"], cells=_cells(part))
+
+
+def _settled(told: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return evidence with dead processes settled. Of the traces that it names only those in `folder` are read."""
+    for record in (item for run in told["runs"].values() for cell in run["cells"].values() for item in cell.values()):
+        trace = record.get("trace")
+        if record["status"] == "running" and not (isinstance(trace, str) and _is_trace(Path(trace), folder)):
+            record.pop("trace", None)
+    try:
+        return evidence.settle(told)
+    except (KeyError, TypeError, ValueError, OSError) as error:
+        raise Unfit("has a running process that is not described") from error
+
+
+def _is_trace(path: Path, folder: Path) -> bool:
+    return path.parent == folder.resolve() / ".traces" and path.is_file() and not path.is_symlink()
 
 
 def _cells(content: dict[str, Any]) -> int:
