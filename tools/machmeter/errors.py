@@ -88,6 +88,20 @@ class SiteUnbuildable(MachmeterError):
     exit_code = 20
 
 
+class SideUnknown(MachmeterError):
+    """What shall be compared is not among the results, or could be several of them."""
+
+    exit_code = 21
+
+
+class MeasurementsUnreadable(MachmeterError):
+    """A document of measurements is too large, no JSON, or of another shape."""
+
+    exit_code = 22
+
+
+
+
 class ArtifactUnusable(MachmeterError):
     """Measurements that came from elsewhere are missing, too large, or not what they should be."""
 
@@ -122,6 +136,8 @@ class NotAccepted(MachmeterError):
     """The request is not one that is carried out: a closed pull request, a foreign commit, a user who may not write."""
 
     exit_code = 35
+
+
 
 
 class SideUnknown(MachmeterError):

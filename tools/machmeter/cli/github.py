@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from machmeter.cli.common import say
-from machmeter.errors import ArtifactUnusable, BadSetting, NotAccepted, from_os_error
+from machmeter.errors import ArtifactUnusable, BadSetting, NoResults, NotAccepted, from_os_error
 from machmeter.github.client import ACTIONS
 
 commands = typer.Typer(help="What machmeter says on GitHub, for workflows.", no_args_is_help=True)
@@ -106,6 +106,38 @@ def permission_command(
     if not asked.may_write(repository, login):
         raise NotAccepted(f"{login} may not write in {repository}")
     say(f"{login} may write in {repository}")
+
+
+@commands.command("alerts")
+def alerts_command(
+    results: Annotated[Path, typer.Option("--results", help="asv's results folder of the main branch.")],
+    repository: REPOSITORY,
+    evidence: Annotated[Path | None, typer.Option("--evidence", help="Default: the folder beside the results.")] = None,
+    clone: Annotated[Path | None, typer.Option("--git", help="A clone that knows the commits' order.")] = None,
+    cache: Annotated[Path | None, typer.Option("--cache", help="A folder for what was parsed and found.")] = None,
+    author: AUTHOR = ACTIONS,
+    link: Annotated[str | None, typer.Option("--link", help="The address of the site.")] = None,
+    dry_run: DRY_RUN = False,
+) -> None:
+    """Open, update and close one issue per benchmark that has regressed on the main branch."""
+    from machmeter.github import alerts, client
+    from machmeter.history import changed, read, regressions
+    from machmeter.site.words import plural
+
+    _check_link(link)
+    if not results.is_dir():
+        raise NoResults(f"{results} is not a folder of results: say where asv's results are with --results")
+    history = read.read(results, evidence, clone, cache=cache)
+    found = regressions.find(history, changed.find(history, cache=cache))
+    server = os.environ.get("GITHUB_SERVER_URL") or "https://github.com"
+    where = alerts.Where(repository=repository, server=server, site=link)
+    if dry_run:
+        said = alerts.messages(found, where)
+        print("\n\n".join(f"{message.title}\n\n{message.body}" for message in said))
+    else:
+        for line in alerts.sync(client.repository(repository), found, where, author):
+            say(line)
+    say(f"regressed on the main branch: {len(found)} of {plural(len(history.benchmarks), 'benchmark')}")
 
 
 def _check_link(link: str | None) -> None:

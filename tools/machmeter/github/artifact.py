@@ -6,6 +6,7 @@ refused in one line. The text inside stays foreign: whoever shows it makes it in
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 import zipfile
@@ -31,7 +32,7 @@ def read(path: Path, *, limit: int = LIMIT) -> Measurements:
         path = path / NAME
     content = _content(path, limit)
     if content[:4] == b"PK\x03\x04":
-        content = _unzipped(path, limit)
+        content = _unzipped(content, path, limit)
     return decode(content, path)
 
 
@@ -56,19 +57,20 @@ def _content(path: Path, limit: int) -> bytes:
     except OSError as error:
         link = " (links are not followed)" if path.is_symlink() else ""
         raise ArtifactUnusable(f"{_shown(path)} cannot be read: {error.strerror}{link}") from error
+    facts = os.fstat(handle)
+    if not stat.S_ISREG(facts.st_mode):
+        os.close(handle)
+        raise ArtifactUnusable(f"{_shown(path)} is not a file")
     with os.fdopen(handle, "rb") as stream:
-        facts = os.fstat(stream.fileno())
-        if not stat.S_ISREG(facts.st_mode):
-            raise ArtifactUnusable(f"{_shown(path)} is not a file")
         if facts.st_size > limit:
             raise ArtifactUnusable(f"{_shown(path)} has {facts.st_size / 1e6:.0f} MB: more than {limit / 1e6:.0f} MB")
         return stream.read(limit + 1)[:limit]
 
 
-def _unzipped(path: Path, limit: int) -> bytes:
+def _unzipped(packed: bytes, path: Path, limit: int) -> bytes:
     """Return the one member of a zip that counts, without unpacking anything onto the disk."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(io.BytesIO(packed)) as archive:
             members = archive.infolist()
             if len(members) > _MEMBERS:
                 raise ArtifactUnusable(f"{_shown(path)} holds {len(members)} files: more than {_MEMBERS}")
