@@ -1,7 +1,6 @@
 # Everything a contributor or a user runs. `make` alone prints this list.
 .DEFAULT_GOAL := help
-.PHONY: help setup bench show site serve test test-quick lint bench-harness bench-site bench-changes bench-results clean
-.PHONY: help setup bench show site serve test test-quick lint bench-harness bench-site bench-changes bench-compare clean pytest tools path packages controls lint-workflows
+.PHONY: help setup bench show site serve test test-quick lint bench-harness bench-site bench-changes bench-results clean bench-compare pytest tools path packages controls lint-workflows
 
 PYTHON ?= python3
 MODEL ?= ResNet50

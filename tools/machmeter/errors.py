@@ -100,8 +100,6 @@ class MeasurementsUnreadable(MachmeterError):
     exit_code = 22
 
 
-
-
 class ArtifactUnusable(MachmeterError):
     """Measurements that came from elsewhere are missing, too large, or not what they should be."""
 
@@ -136,8 +134,6 @@ class NotAccepted(MachmeterError):
     """The request is not one that is carried out: a closed pull request, a foreign commit, a user who may not write."""
 
     exit_code = 35
-
-
 
 
 class SideUnknown(MachmeterError):
