@@ -136,18 +136,6 @@ class NotAccepted(MachmeterError):
     exit_code = 35
 
 
-class SideUnknown(MachmeterError):
-    """What shall be compared is not among the results, or could be several of them."""
-
-    exit_code = 21
-
-
-class MeasurementsUnreadable(MachmeterError):
-    """A document of measurements is too large, no JSON, or of another shape."""
-
-    exit_code = 22
-
-
 class ResultsUnfit(MachmeterError):
     """A file of results or evidence is damaged, or is not what its name says: nothing was pushed."""
 
