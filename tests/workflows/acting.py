@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -74,9 +75,10 @@ class Scratch:
         }
 
     def act(self, event: str, workflow: str, payload: dict[str, Any], *more: str) -> subprocess.CompletedProcess[str]:
-        """Run a workflow for an event; artifacts of an earlier run are removed, as each run has its own."""
-        subprocess.run(["rm", "-rf", str(self.artifacts)], check=True)
-        self.artifacts.mkdir()
+        """Run a workflow for an event, with a home and artifacts of its own: as on machines that are used once."""
+        for folder in (self.artifacts, self.base / "home"):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
         repository = {"default_branch": "main", "full_name": "o/r", "name": "r", "owner": {"login": "o"}}
         path = self.base / "event.json"
         path.write_text(json.dumps({"repository": repository, **payload}))
@@ -131,7 +133,6 @@ def make_environment(folder: Path) -> None:
 def make_scratch(base: Path) -> Scratch:
     """Make a scratch clone of what is committed, on branch main, with one machine that runs controls only."""
     scratch = Scratch(folder=base / "clone", origin=base / "origin.git", base=base)
-    (base / "home").mkdir()
     for command in (
         ["git", "init", "--quiet", "--bare", "--initial-branch=main", str(scratch.origin)],
         ["git", "-C", str(scratch.origin), "config", "uploadpack.allowAnySHA1InWant", "true"],  # as GitHub does
