@@ -1,7 +1,8 @@
 """Running the project's workflows on this machine: act in host mode, a scratch clone, stand-ins for foreign actions.
 
-What act 0.2.89 does not know yet is written in its older form in the scratch clone: `queue: max` is left out (one
-workflow runs at a time here), and `$/` before the reusable workflow becomes `./`.
+What act 0.2.89 does not know yet is written in its older form in the files that it is given: `queue: max` is left out
+(one workflow runs at a time here), and `$/` before the reusable workflow becomes `./`. What jobs check out is as
+committed.
 """
 
 from __future__ import annotations
@@ -57,6 +58,10 @@ class Scratch:
         done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
+
+    def commit(self, message: str, *paths: str) -> None:
+        self.git("add", "--", *paths)
+        self.git("commit", "--quiet", "--message", message, "--", *paths)
 
     def push(self, branch: str) -> None:
         self.git("push", "--quiet", str(self.origin), branch)
@@ -143,12 +148,12 @@ def make_scratch(base: Path) -> Scratch:
     scratch.git("remote", "set-url", "origin", "https://github.com/o/r")  # whence act takes the repository's name
     scratch.git("config", "user.name", "test")
     scratch.git("config", "user.email", "test@example.invalid")
+    listed = RUNNERS.format(threads=host.thread_budget(), accept=json.dumps(doctor.NAMES))
+    (scratch.folder / ".github" / "runners.toml").write_text(listed)
+    scratch.commit("One machine, for controls", ".github/runners.toml")
+    scratch.push("main")
     for path in (scratch.folder / ".github" / "workflows").glob("*.yml"):
         text = path.read_text().replace("uses: $/", "uses: ./")
         path.write_text("".join(line for line in text.splitlines(keepends=True) if "queue: max" not in line))
-    listed = RUNNERS.format(threads=host.thread_budget(), accept=json.dumps(doctor.NAMES))
-    (scratch.folder / ".github" / "runners.toml").write_text(listed)
-    scratch.git("commit", "--quiet", "--all", "--message", "One machine, for controls")
-    scratch.push("main")
     make_environment(base / "venv")
     return scratch

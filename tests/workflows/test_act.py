@@ -36,7 +36,7 @@ def change(scratch: Scratch) -> str:
     scratch.git("switch", "--quiet", "--create", "change")
     readme = scratch.folder / "README.md"
     readme.write_text(readme.read_text() + "\nA change.\n")
-    scratch.git("commit", "--quiet", "--all", "--message", "A change")
+    scratch.commit("A change", "README.md")
     scratch.push("change")
     commit = scratch.git("rev-parse", "HEAD")
     scratch.git("switch", "--quiet", "main")
@@ -72,8 +72,7 @@ def test_ci_runs_its_three_jobs(scratch: Scratch) -> None:
 def test_a_broken_style_fails_ci(scratch: Scratch) -> None:
     scratch.git("switch", "--quiet", "--create", "broken")
     (scratch.folder / "tools" / "broken.py").write_text("import os\n")
-    scratch.git("add", "tools/broken.py")
-    scratch.git("commit", "--quiet", "--message", "Broken style")
+    scratch.commit("Broken style", "tools/broken.py")
     scratch.push("broken")
     done = scratch.act("push", "ci", {}, "--job", "lint")
     scratch.git("switch", "--quiet", "main")
