@@ -137,10 +137,10 @@ def _commits(project: Project) -> list[str]:
     return project.command("git", "rev-list", "HEAD").stdout.split()
 
 
-def _measured(project: Project, machine: str, commit: str, stack: str) -> None:
+def _measured(project: Project, machine: str, commit: str, stack: str, run: str = "") -> None:
     folder = project.results / machine
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{commit[:8]}-virtualenv-py3.11-STACK{stack}.json").write_text("{}")
+    (folder / f"{commit[:8]}-virtualenv-py3.11-STACK{stack}{run}.json").write_text("{}")
 
 
 def _pending(project: Project, most: int = 20) -> list[str]:
@@ -155,6 +155,14 @@ def test_a_machine_measures_what_is_new_since_its_own_last_results(history: Proj
     _measured(history, "xeon", commits[2], "minimal")
     _measured(history, "xeon", commits[1], "cpu")
     _measured(history, "gpu", commits[0], "minimal")
+    assert _pending(history) == commits[:2]
+
+
+def test_files_of_the_results_branch_count_too(history: Project) -> None:
+    """There, each run has a file of its own."""
+    commits = _commits(history)
+    _measured(history, "xeon", commits[2], "minimal", ".59a340ad7c39850e")
+    _measured(history, "xeon", commits[1], "minimal-and-more", ".59a340ad7c39850e")
     assert _pending(history) == commits[:2]
 
 

@@ -199,7 +199,9 @@ def pending(project: Path, results: Path, runner: Runner, stack: str, most: int)
     commits = done.stdout.split()
     if done.returncode != 0 or not commits:
         raise BadSetting(f"git cannot list the commits of {project}: {done.stderr.strip() or 'there are none'}")
-    measured = {path.name[:8] for path in (results / runner.name).glob(f"*-STACK{stack}.json")}
+    # On the branch `results` each run has a file of its own: its name ends in the hash of its content.
+    ending = re.compile(rf"-STACK{re.escape(stack)}(\.[0-9a-f]+)?\.json$")
+    measured = {path.name[:8] for path in (results / runner.name).glob("*.json") if ending.search(path.name)}
     if not measured:
         return commits[:1]
     new = []
