@@ -242,7 +242,7 @@ def test_what_is_to_be_changed_is_printed_first(tree: Path) -> None:
     assert lines[:3] == [
         "change   swap                   1 areas",
         "         do:  sudo swapoff --all",
-        "         why: a page that comes back from disk takes 10,000 times as long as one in memory",
+        "         why: a page that comes back from disk takes 1,000 times as long as one in memory, or more",
     ]
     assert lines[-1] == "1 change, 26 ok, 4 n/a"
 

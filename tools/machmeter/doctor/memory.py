@@ -5,7 +5,7 @@ from __future__ import annotations
 from machmeter import host
 from machmeter.doctor.finding import Finding, judged, numbers, unknown
 
-LEAST_FREE = 8 << 30  # exporting and quantizing a vision transformer takes 6 GB
+LEAST_FREE = 8 << 30  # for exporting and quantizing; a choice, not a measurement
 _MOST_RESERVED = 0.1  # of the memory
 
 
@@ -47,7 +47,7 @@ def numa_balancing() -> Finding:
 
 def swap() -> Finding:
     """Check that no memory of a measured process can be written to disk."""
-    why = "a page that comes back from disk takes 10,000 times as long as one in memory"
+    why = "a page that comes back from disk takes 1,000 times as long as one in memory, or more"
     text = host.read("proc/swaps")
     if text is None:
         return unknown("swap", "/proc/swaps cannot be read", why)
@@ -70,7 +70,7 @@ def layout() -> Finding:
 
 def free_memory() -> Finding:
     """Check that models fit in the memory that is free."""
-    why = f"below {LEAST_FREE >> 30} GB preparing the larger models is killed or swaps"
+    why = f"below {LEAST_FREE >> 30} GB preparing the larger models may not fit: it is killed, or swaps"
     available, limit = _meminfo().get("MemAvailable"), host.limits().memory_bytes
     if available is None:
         return unknown("free memory", "the kernel does not tell", why)

@@ -11,7 +11,7 @@ LEAST_DISK = 20_000_000_000  # an environment has 6 GB, the artifacts of a model
 
 def quota() -> Finding:
     """Check that no control group stops this process after its share of each period."""
-    why = "the kernel stops every thread for the rest of the period: calls take 100 ms longer, some of them"
+    why = "the kernel stops every thread for the rest of the period: some calls take up to 100 ms longer"
     if host.read("proc/self/cgroup") is None:
         return unknown("CPU quota", "/proc/self/cgroup cannot be read", why)
     if not (host.root() / "sys/fs/cgroup").is_dir():
