@@ -94,6 +94,12 @@ def test_benchmark_adds_results_to_the_branch_and_publishes(scratch: Scratch, gi
     assert "Measure on scratch" in _jobs(said)
 
 
+def test_versions_ends_after_the_plan_where_no_machine_sweeps(scratch: Scratch) -> None:
+    said = _succeeded(scratch.act("workflow_dispatch", "versions", {"inputs": {"last": "5"}}))
+    assert '{"include": []}' in said
+    assert _jobs(said) == ["Choose the machines"]
+
+
 def test_publish_builds_what_is_on_the_branch(scratch: Scratch, github: githubserver.GitHub) -> None:
     """Started by itself, as the daily run is: the site that was there is replaced."""
     if not _on_branch_exists(scratch):
