@@ -226,7 +226,7 @@ def measure(
     failed, complete = [], True
     for stack in runner.stacks:
         chosen = [_commit(project, commit) for commit in commits] or pending(project, results, runner, stack, most)
-        say(f"{runner.name}, stack {stack}: {len(chosen)} commits, newest {chosen[0][:8]}")
+        say(f"{runner.name}, stack {stack}: {', '.join(commit[:8] for commit in chosen)}")
         listed = (project / ".asv" / f"commits-{stack}.txt").resolve()
         listed.parent.mkdir(exist_ok=True)
         listed.write_text("\n".join(chosen) + "\n", encoding="utf-8")
