@@ -151,6 +151,20 @@ def test_a_machine_that_became_slower_is_no_regression(
     assert alerts() == [NONE]
 
 
+def test_a_series_that_came_back_and_further_is_no_regression(alerts: Callable[..., list[str]], tmp_path: Path) -> None:
+    """What counts is the present level against the one before the step."""
+    write(tmp_path / "results", [1.0] * 20 + [1.2] * 10 + [0.8] * 10)
+    assert alerts() == [NONE]
+
+
+def test_a_jump_in_a_short_series_raises_no_alert(alerts: Callable[..., list[str]], tmp_path: Path) -> None:
+    """The site shows it; ten points are not beyond doubt."""
+    write(tmp_path / "results", [1.0] * 5 + [2.0] * 5)
+    history = read.read(tmp_path / "results")
+    assert [len(some) for some in changed.find(history).values() if some] == [1]
+    assert alerts() == [NONE]
+
+
 def test_a_gain_is_no_regression(alerts: Callable[..., list[str]], github: GitHub, tmp_path: Path) -> None:
     """Directions are those of the metrics."""
     write(tmp_path / "results", [1.2] * 30 + [1.0] * 10)

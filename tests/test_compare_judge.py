@@ -358,6 +358,13 @@ def test_nothing_finer_than_the_shift_of_the_machine_is_judged() -> None:
     assert [item.verdict for item in judge.compare(shifted(1.08, 1.3)).findings] == ["regression"]
 
 
+def test_a_change_whose_interval_reaches_into_the_shift_is_not_judged() -> None:
+    """A change of 9.5 % may be nothing but the machine's 9 %."""
+    found = judge.compare(shifted(1.09, 1.095))
+    assert found.shift is not None
+    assert [item.verdict for item in found.findings] == ["not judged"]
+
+
 def test_controls_that_stay_are_no_shift() -> None:
     """And are no finding either."""
     found = judge.compare(shifted(1.0, 1.06))

@@ -180,6 +180,15 @@ def test_a_result_file_is_a_side(store: Path) -> None:
     assert len(side.rows[0].processes) == 8
 
 
+def test_two_machines_are_not_comparable(store: Path) -> None:
+    """Two files of two machines: no percentage, and the reason."""
+    other = write_result(store, 2, {"m.time_x": ([], [1.0])}, machine="other", environment="env")
+    told = sides.read(store, "box", commit(1), str(other))
+    found = judge.compare(told)
+    assert found.incomparable == ["machine differs: box and other"]
+    assert found.result == "could not judge"
+
+
 def test_an_environment_is_its_newest_commit(store: Path) -> None:
     """By asv's own name of it."""
     assert sides.read_side(store, "box", "env").commit == commit(2)

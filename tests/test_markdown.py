@@ -143,6 +143,7 @@ def test_a_machine_that_moved_is_said_before_any_number() -> None:
     """With how far, and how sure that is."""
     shift = Shift(ratio=1.08, low=1.06, high=1.10, control="control.MachineControl")
     text = markdown.render(comparison(result="regression", findings=[finding()], shift=shift))
+    assert text.startswith("### Machmeter on `xeon-1`: 1 regression, the machine itself moved\n")
     words = "its control `control.MachineControl` by +8.0 % (+6.0 to +10.0 %)."
     assert text.index(words) < text.index("#### Regressions")
 
@@ -204,6 +205,14 @@ def test_many_machines_with_many_rows_share_the_room() -> None:
     text = markdown.render_all(found, link=LINK)
     assert len(text.encode()) <= 60_000
     assert len(re.findall(r"^### Machmeter on", text, re.MULTILINE)) == 40
+
+
+def test_a_machine_with_little_to_say_leaves_its_room_to_the_others() -> None:
+    """Two long comparisons and a short one fill the comment."""
+    findings = [finding(cell=f"a.b.N{number}()") for number in range(2000)]
+    long = [comparison(machine=name, result="regression", findings=findings) for name in "ab"]
+    text = markdown.render_all([*long, markdown.Unusable(name="c", reason="is not there")])
+    assert 59_000 < len(text.encode()) <= 60_000
 
 
 def test_the_longest_text_that_the_schema_allows_fits() -> None:

@@ -305,7 +305,8 @@ def _verdict(item: _Judged, q: float | None, smallest: float, shift: Shift | Non
     assert item.high is not None
     threshold = math.log1p(smallest)
     if q <= limits.FALSE_DISCOVERIES and abs(item.middle) >= threshold:
-        if shift and abs(item.middle) <= max(abs(math.log(shift.low)), abs(math.log(shift.high))):
+        # By its near end: a change whose interval reaches into the shift may be nothing but the shift.
+        if shift and min(abs(item.low), abs(item.high)) <= max(abs(math.log(shift.low)), abs(math.log(shift.high))):
             return "not judged", f"the machine itself moved as far: {shift.control} by a factor of {shift.ratio:.3g}"
         return _named(item.middle, pair), ""
     own = math.log1p(pair.limit.smallest(base))

@@ -50,13 +50,12 @@ def render_all(
 ) -> str:
     """Return the comparisons of several machines as one text, what needs attention first."""
     ordered = sorted(sections, key=_attention)
-    texts: list[str] = []
-    room = limit
-    for place, section in enumerate(ordered):
-        share = room // (len(ordered) - place) - 2
-        text = _fitted(section, share, link, head_now)
-        texts.append(text)
-        room -= size(text) + 2
+    texts = [_fitted(section, limit, link, head_now) for section in ordered]
+    room, left = limit, len(ordered)
+    for place in sorted(range(len(ordered)), key=lambda number: size(texts[number])):  # what is short leaves its room
+        if size(texts[place]) + 2 > room // left:
+            texts[place] = _fitted(ordered[place], room // left - 2, link, head_now)
+        room, left = room - size(texts[place]) - 2, left - 1
     whole = "\n\n".join(texts)
     if size(whole) <= limit:
         return whole
@@ -143,6 +142,7 @@ def _heading(found: Comparison) -> str:
         parts += [plural(counts["improvement"], "improvement")] if counts["improvement"] else []
     if not parts:
         parts = ["could not judge" if found.result == "could not judge" else "no change"]
+    parts += ["the machine itself moved"] if found.shift else []
     return f"### Machmeter on {code(found.machine, 60)}: {', '.join(parts)}"
 
 
@@ -155,9 +155,9 @@ def _counted(found: Comparison) -> str:
         return f"Nothing was compared; {failed}."
     cells = len({item.cell for item in found.findings})
     changed = counts["regression"] + counts["improvement"] + counts["changed"]
-    parts = [f"{changed} changed" if changed else "no change"]
-    parts += [f"{counts['undecided']} undecided"] if counts["undecided"] else []
-    parts += [f"{counts['not judged']} not judged"] if counts["not judged"] else []
+    parts = [f"{_count(changed)} changed" if changed else "no change"]
+    parts += [f"{_count(counts['undecided'])} undecided"] if counts["undecided"] else []
+    parts += [f"{_count(counts['not judged'])} not judged"] if counts["not judged"] else []
     return (
         f"Compared {plural(len(found.findings), 'number')} of {plural(cells, 'cell')}: {', '.join([*parts, failed])}."
     )
@@ -246,6 +246,10 @@ def _lone_tables(
     return blocks
 
 
+def _count(number: int) -> str:
+    return f"{number:,}".replace(",", "\N{NO-BREAK SPACE}")
+
+
 def _few(names: Sequence[str], most: int = 4) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
@@ -271,7 +275,7 @@ def _grid(
         return []
     if not any(row[-1] for row in rows):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
-    titled = title if ":" in title else f"{title} ({len(rows)})"
+    titled = title if ":" in title else f"{title} ({_count(len(rows))})"
     rule = "|".join("--:" if place in right else "---" for place in range(len(columns)))
     head = f"| {' | '.join(columns)} |\n|{rule}|"
     lines = [f"| {' | '.join(row)} |" for row in rows]

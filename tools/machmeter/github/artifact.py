@@ -12,14 +12,13 @@ import stat
 import zipfile
 from pathlib import Path
 
-import msgspec
-
+from machmeter.compare import document
 from machmeter.compare.inert import plain
 from machmeter.compare.model import Measurements
-from machmeter.errors import ArtifactUnusable
+from machmeter.errors import ArtifactUnusable, MeasurementsUnreadable
 
 NAME = "measurements.json"
-LIMIT = 50_000_000  # bytes, of a file and of what a zip unpacks to
+LIMIT = document.LARGEST  # bytes, of a file and of what a zip unpacks to
 _MEMBERS = 1000  # of a zip
 
 
@@ -33,19 +32,10 @@ def read(path: Path, *, limit: int = LIMIT) -> Measurements:
     content = _content(path, limit)
     if content[:4] == b"PK\x03\x04":
         content = _unzipped(content, path, limit)
-    return decode(content, path)
-
-
-def decode(content: bytes, path: Path) -> Measurements:
-    """Return what the JSON `content` of `path` says. Raises ArtifactUnusable."""
-    if not content.strip():
-        raise ArtifactUnusable(f"{_shown(path)} is empty: the run that should have written it has measured nothing")
     try:
-        return msgspec.json.decode(content, type=Measurements)
-    except msgspec.ValidationError as error:
-        raise ArtifactUnusable(f"{_shown(path)} is not measurements: {plain(str(error), 300)}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ArtifactUnusable(f"{_shown(path)} is not JSON: {plain(str(error), 300)}") from error
+        return document.parse(content, _shown(path))
+    except MeasurementsUnreadable as error:
+        raise ArtifactUnusable(plain(str(error), 500)) from error
 
 
 def _content(path: Path, limit: int) -> bytes:
@@ -86,12 +76,9 @@ def _unzipped(packed: bytes, path: Path, limit: int) -> bytes:
             if found[0].file_size > limit:
                 raise ArtifactUnusable(f"{_shown(path)} unpacks to more than {limit / 1e6:.0f} MB")
             with archive.open(found[0]) as stream:
-                content = stream.read(limit + 1)  # what the zip says of its sizes is not believed either
+                return stream.read(limit)  # and never more than it says
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, ValueError) as error:
         raise ArtifactUnusable(f"{_shown(path)} is not a readable zip: {plain(str(error))}") from error
-    if len(content) > limit:
-        raise ArtifactUnusable(f"{_shown(path)} unpacks to more than {limit / 1e6:.0f} MB")
-    return content
 
 
 def _shown(path: Path) -> str:
