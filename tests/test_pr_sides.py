@@ -114,6 +114,12 @@ def test_pins_that_cannot_be_installed(stacked: Scratch, tmp_path: Path) -> None
     assert measured.base.error == ""
 
 
+def test_what_is_wrong_with_both_sides_is_no_matter_of_the_change(stacked: Scratch, tmp_path: Path) -> None:
+    done = stacked.pr("main", "main", "--stack", "nosuch", "--output", str(tmp_path / "out"))
+    assert done.returncode == 3
+    assert done.stderr == "machmeter: unknown stack 'nosuch': known stacks are tiny\n"
+
+
 def test_environments_of_pins_do_not_fill_the_disk(tmp_path: Path) -> None:
     """The two that were used last are kept. One that was never finished is not counted: it is made again."""
     for age, name in enumerate(("oldest", "older", "newer")):
