@@ -1,7 +1,8 @@
 """Try the judgement of comparisons on simulated measurements, asv's own rule beside it, and time the reading.
 
 Run it with `make bench-compare`. Simulations are seeded (`machmeter.compare.simulate`): the same numbers come out every
-time, except for times. A real A/A comparison is `tools/compare_real.py`.
+time, except for times. What takes half an hour is only done with `--only stopping`. A real A/A comparison is
+`tools/compare_real.py`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from scipy import stats
 
 from machmeter.compare import judge, limits, sides, simulate, statistics
+from machmeter.compare.model import Measurements, Process, Row, Side
 
 ROWS = 200
 ROUNDS = 8
@@ -25,6 +27,7 @@ SMALLEST = math.log1p(limits.LATENCY.relative)
 ASV_FACTOR, ASV_P = 1.1, 0.002  # asv compare's and asv continuous's own
 SAMPLES = 150
 BATCH = 250  # tables at once
+TOLD = ("regression", "improvement")
 
 
 def found(differences: simulate.Array) -> tuple[simulate.Array, float]:
@@ -137,6 +140,64 @@ def print_asv(tables: int) -> None:
     )
 
 
+def measured(medians: simulate.Array, done: list[int]) -> Measurements:
+    """Return the first so many rounds of each row as a document, as `machmeter pr` would have measured them."""
+
+    def side(place: int, label: str) -> Side:
+        rows = []
+        for number, rounds in enumerate(done):
+            values = np.exp(medians[number, place, :rounds]).tolist()
+            processes = [
+                Process(round=round_, order=2 * round_ + ((round_ % 2 == 0) == (place == 1)), value=value)
+                for round_, value in enumerate(values)
+            ]
+            rows.append(
+                Row(cell=f"c{number}", metric="time_forward", unit="seconds", better="lower", processes=processes)
+            )
+        return Side(label=label, rows=rows)
+
+    return Measurements(machine="simulated", base=side(0, "base"), head=side(1, "head"), interleaved=True)
+
+
+def try_stopping(noise: simulate.Noise, tables: int, rows: int, most: int) -> tuple[float, float, float]:
+    """Measure as `machmeter pr` does: what is decided gets no more rounds, up to `most`.
+
+    Return the share of A/A tables with any finding, how often one cell 5 % slower is found, and the mean rounds.
+    """
+    alarms, power, rounds = [], [], []
+    for number in range(tables):
+        medians = noise.make(np.random.default_rng([3, number]), (1, rows, most))[0]
+        for slower in (0.0, SLOWER):
+            medians[0, 1] += slower
+            done = [limits.LEAST_PAIRS] * rows
+            while open_ := [
+                int(cell[1:]) for cell, _ in judge.undecided(measured(medians, done)) if done[int(cell[1:])] < most
+            ]:
+                for row in open_:
+                    done[row] += 1
+            told = {item.cell for item in judge.compare(measured(medians, done)).findings if item.verdict in TOLD}
+            if slower:
+                power.append("c0" in told)
+            else:
+                alarms.append(bool(told))
+                rounds.append(np.mean(done))
+    return float(np.mean(alarms)), float(np.mean(power)), float(np.mean(rounds))
+
+
+def print_stopping(tables: int) -> None:
+    """Print whether it harms that what is decided gets no more rounds."""
+    least = limits.LEAST_PAIRS
+    print(f"\nWhat is decided after {least} or more rounds is measured no more ({tables} tables of {ROWS} cells):")
+    for most in (8, 16):
+        for name in ("own", "half", "walk", "rounds", "mixed"):
+            alarms, power, rounds = try_stopping(simulate.KINDS[name], tables, ROWS, most)
+            print(
+                f"at most {most:>2} rounds, {rounds:4.1f} on average; {simulate.KINDS[name].words}: "
+                f"A/A {100 * alarms:.1f} %, one found {100 * power:.0f} %",
+                flush=True,
+            )
+
+
 def write_side(results: Path, commit: str, first: int, cells: int, rounds: int, samples: int) -> None:
     """Write results and evidence of one commit as asv and machmeter write them: `cells` with their samples."""
     random = np.random.default_rng(first)
@@ -203,12 +264,14 @@ def main() -> None:
     """Run everything, or what was chosen."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", type=int, default=1000)
-    parser.add_argument("--only", choices=("ours", "power", "asv", "reading"))
+    parser.add_argument("--only", choices=("ours", "power", "stopping", "asv", "reading"))
     chosen = parser.parse_args()
     if chosen.only in (None, "ours"):
         print_ours(chosen.tables)
     if chosen.only in (None, "power"):
         print_power(chosen.tables)
+    if chosen.only == "stopping":  # takes half an hour
+        print_stopping(chosen.tables // 5)
     if chosen.only in (None, "asv"):
         print_asv(max(5, chosen.tables // 100))
     if chosen.only in (None, "reading"):

@@ -9,6 +9,7 @@ error stream.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import time
 
 import msgspec
 import numpy as np
+from scipy import stats
 
 from machmeter import backends, cells, disturbance, measure, models
 from machmeter.compare.model import Measurements, Process, Row, Side
@@ -41,6 +43,7 @@ def measure_all(key: str, rounds: int, seconds: float) -> Measurements:
     """Return what `rounds` pairs of fresh processes found, base and head in balanced order."""
     began = time.time()
     found: dict[str, list[Process]] = {"base": [], "head": []}
+    pooled: dict[str, list[list[float]]] = {"base": [], "head": []}
     for number in range(rounds):
         order = ("base", "head") if number % 2 == 0 else ("head", "base")
         for place, label in enumerate(order):
@@ -56,12 +59,15 @@ def measure_all(key: str, rounds: int, seconds: float) -> Measurements:
                 disturbed=told["disturbed"],
             )
             found[label].append(process)
+            pooled[label].append(told["samples"])
             spread = float(np.std(np.log(told["samples"])))
             print(
                 f"{label} {number}: {1e3 * process.value:.3f} ms, {process.samples} samples that vary by "
                 f"{100 * spread:.1f} %, others had {100 * (process.disturbed or 0.0):.0f} % of the CPUs",
                 file=sys.stderr,
             )
+    for line in summary(found, pooled):
+        print(line, file=sys.stderr)
     sides = [
         Side(
             label=label,
@@ -78,6 +84,28 @@ def measure_all(key: str, rounds: int, seconds: float) -> Measurements:
         started=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)),
         seconds=time.time() - began,
     )
+
+
+def summary(found: dict[str, list[Process]], pooled: dict[str, list[list[float]]]) -> list[str]:
+    """Return how much processes vary, how much of it both of a round share, and what asv's rule says of them."""
+    base, head = (np.log([process.value for process in found[label]]) for label in ("base", "head"))
+    everything = np.concatenate([base, head])
+    lines = [
+        f"medians of {len(everything)} processes vary by {100 * everything.std(ddof=1):.2f} % (standard deviation)"
+    ]
+    if len(base) > 1:
+        own = float((head - base).std(ddof=1)) / 2**0.5
+        lines.append(f"of that, {100 * own:.2f} % are each process's own: the rest is common to both of a round")
+    samples = [one for label in ("base", "head") for one in pooled[label]]
+    pairs = list(itertools.combinations(range(len(samples)), 2))
+    different = [stats.mannwhitneyu(samples[one], samples[other]).pvalue < 0.002 for one, other in pairs]
+    far = [abs(everything[one] - everything[other]) > np.log(1.1) for one, other in pairs]
+    both = np.mean(np.array(different) & np.array(far))
+    lines.append(
+        f"asv's rule, any two of them: {100 * np.mean(different):.0f} % differ by Mann-Whitney on samples, "
+        f"{100 * both:.1f} % with the factor 1.1"
+    )
+    return lines
 
 
 def main() -> None:

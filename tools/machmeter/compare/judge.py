@@ -308,8 +308,11 @@ def _verdict(item: _Judged, q: float | None, smallest: float, shift: Shift | Non
         if shift and abs(item.middle) <= max(abs(math.log(shift.low)), abs(math.log(shift.high))):
             return "not judged", f"the machine itself moved as far: {shift.control} by a factor of {shift.ratio:.3g}"
         return _named(item.middle, pair), ""
-    if -threshold < item.low and item.high < threshold:
+    own = math.log1p(pair.limit.smallest(base))
+    if -own < item.low and item.high < own:
         return "no change", ""
+    if not pair.matched:
+        return "not judged", f"measured one after the other: less than {100.0 * smallest:.3g} % may be the machine"
     return "undecided", f"a change of {100.0 * smallest:.3g} % cannot be excluded"
 
 

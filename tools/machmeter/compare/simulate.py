@@ -71,7 +71,7 @@ def _wave(random: np.random.Generator, shape: Shape) -> Array:
 
 def _scaled(walks: Array, share: float) -> Array:
     walks -= walks.mean(axis=-1, keepdims=True)
-    return walks * (SPREAD * share**0.5 / np.maximum(walks.std(axis=-1, keepdims=True), 1e-12))
+    return np.asarray(walks * (SPREAD * share**0.5 / np.maximum(walks.std(axis=-1, keepdims=True), 1e-12)))
 
 
 def _in_turn(walks: Array) -> Array:
@@ -85,7 +85,7 @@ def _in_turn(walks: Array) -> Array:
 def _two_modes(random: np.random.Generator, shape: Shape) -> Array:
     tables, rows, rounds = shape
     modes = np.where(random.random((tables, rows, 2, rounds)) < 0.5, 1.0, -1.0)
-    return modes * SPREAD * 0.94**0.5 + _normal(random, shape, SPREAD * 0.06**0.5)
+    return np.asarray(modes * (SPREAD * 0.94**0.5)) + _normal(random, shape, SPREAD * 0.06**0.5)
 
 
 def _rare_mode(random: np.random.Generator, shape: Shape) -> Array:
