@@ -162,6 +162,14 @@ def test_any_asv_project_has_one_process_a_side(tmp_path: Path) -> None:
     assert found.result == "regression"
 
 
+def test_a_number_that_is_too_large_is_none(tmp_path: Path) -> None:
+    """It would be no number in strict JSON."""
+    write_result(tmp_path / "results", 1, {"m.track_x": ([], [1.5e308])})
+    write_catalogue(tmp_path / "results", {"m.track_x": {"type": "track", "unit": "min"}})
+    (found,) = sides.read_side(tmp_path / "results", "box", commit(1)).rows
+    assert (found.status, found.processes) == ("failed", [])
+
+
 def test_evidence_that_cannot_be_read_is_none(store: Path) -> None:
     """asv's one number is left."""
     (store.parent / "evidence" / "box" / f"{commit(1)[:8]}-env.json").write_text('{"schema": 1, "runs": {"r": 3}}')

@@ -19,6 +19,7 @@ from machmeter.history.columns import Header, Table
 from machmeter.history.model import FAILED, OK, SKIPPED, shown
 
 _SINCE = 1_577_836_800.0  # 2020: seconds since then fit into a document
+_MOST = 1e300  # what a document can hold
 _HEAD = 4096  # bytes of a result file in which asv writes what it is of
 _STATES: dict[int, Status] = {OK: "ok", FAILED: "failed", SKIPPED: "not run"}
 
@@ -217,6 +218,8 @@ def _rows(
             records = told.setdefault(cell, recorded.records(runs, cell)) if runs else []
             value = float(table.value[start]) * factor
             status, reason = _status(int(table.state[start]), records, method)
+            if status == "ok" and abs(value) > _MOST:
+                status, reason = "failed", f"{value:.3g} is too large a number"
             found.append(
                 Row(
                     cell=cell[:300] or "?",
@@ -289,7 +292,7 @@ def together(base: Side, head: Side, machine: str) -> Measurements:
     both = [(row, rows[row.cell, row.metric]) for row in base.rows if (row.cell, row.metric) in rows]
     repeated = [(one, other) for one, other in both if len(one.processes) > 1 and len(other.processes) > 1]
     return Measurements(
-        machine=machine,
+        machine=machine[:300],
         base=base,
         head=head,
         rounds=max((min(len(one.processes), len(other.processes)) for one, other in repeated), default=1),
