@@ -136,10 +136,8 @@ class Busy(MachmeterError):
     exit_code = 29
 
 
-class Interrupted(MachmeterError):
-    """The user, or whoever runs this, asked it to end."""
-
-    exit_code = 130
+class Interrupted(Exception):
+    """The user, or whoever runs this, asked a command to end that can go on later; it says what is kept."""
 
 
 class Unsupported(NotImplementedError):
