@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from machmeter.cli import comparing, measuring, pullrequest, showing, site
+from machmeter.cli import comparing, github, measuring, pullrequest, showing, site
 from machmeter.errors import Interrupted, MachmeterError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app.add_typer(showing.commands)
 app.add_typer(comparing.commands)
 app.add_typer(pullrequest.commands)
 app.add_typer(site.commands, name="site")
+app.add_typer(github.commands, name="github")
 
 INTERRUPTED = "interrupted; what was finished is kept: 'machmeter show' and 'machmeter versions' show it"
 
