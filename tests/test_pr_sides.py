@@ -51,10 +51,11 @@ def row(side: Side, cell: str, metric: str) -> Row:
     return found
 
 
-def make_stacked(folder: Path) -> Scratch:
+@pytest.fixture(scope="module")
+def stacked(tmp_path_factory: pytest.TempPathFactory) -> Scratch:
     """Make a project with a stack: an installable module, and one library in two versions."""
     scratch = prproject.make(
-        folder,
+        tmp_path_factory.mktemp("stacked"),
         {"matrix": {"env": {"STACK": ["tiny"]}}, "build_command": ["python build.py {build_cache_dir}"]},
         {
             "build.py": BUILD,
@@ -68,9 +69,9 @@ def make_stacked(folder: Path) -> Scratch:
     return scratch
 
 
-def test_each_side_has_its_own_pins_and_its_own_project(tmp_path: Path) -> None:
+def test_each_side_has_its_own_pins_and_its_own_project(stacked: Scratch, tmp_path: Path) -> None:
     """A change of the project alone shares the libraries; one of the pins brings its own, and is named as such."""
-    scratch = make_stacked(tmp_path)
+    scratch = stacked
     scratch.branch("recipe")
     scratch.commit({"scratch.py": "FACTOR = 1.2\n", "requirements/tiny.txt": "tinylib==1.0  # the same\n"})
     scratch.branch("pins")
@@ -102,15 +103,21 @@ def speed(measured: Measurements) -> float:
     return head[0].value / base[0].value
 
 
-def test_pins_that_cannot_be_installed(tmp_path: Path) -> None:
-    scratch = make_stacked(tmp_path)
-    scratch.branch("pins")
+def test_pins_that_cannot_be_installed(stacked: Scratch, tmp_path: Path) -> None:
+    scratch = stacked
+    scratch.branch("absent")
     scratch.commit({"requirements/tiny.txt": "tinylib==3.0\n"})
-    done = scratch.pr("main", "pins", "--stack", "tiny", "--output", str(tmp_path / "out"))
+    done = scratch.pr("main", "absent", "--stack", "tiny", "--output", str(tmp_path / "out"))
     assert done.returncode == 1, done.stdout + done.stderr
     measured = read(tmp_path / "out")
     assert measured.head.error == "cannot be installed: No matching distribution found for tinylib==3.0"
     assert measured.base.error == ""
+
+
+def test_what_is_wrong_with_both_sides_is_no_matter_of_the_change(stacked: Scratch, tmp_path: Path) -> None:
+    done = stacked.pr("main", "main", "--stack", "nosuch", "--output", str(tmp_path / "out"))
+    assert done.returncode == 3
+    assert done.stderr == "machmeter: unknown stack 'nosuch': known stacks are tiny\n"
 
 
 def test_environments_of_pins_do_not_fill_the_disk(tmp_path: Path) -> None:
@@ -147,7 +154,7 @@ def test_what_a_machmeter_suite_records(tmp_path: Path) -> None:
         assert side.versions["numpy"]
     crashed = row(measured.head, "cpu.crasher.Small(fp32, 1)", "time_forward")
     assert (crashed.status, crashed.reason) == ("failed", "crashed (signal 11, segmentation fault)")
-    assert done.returncode == 0, done.stdout + done.stderr  # what is new and fails worked nowhere before
+    assert done.returncode == 2, done.stdout + done.stderr  # one round cannot be judged
     (evidence,) = (scratch.folder / "out" / "head" / "evidence").glob("*/*.json")
     runs = json.loads(evidence.read_text())["runs"].values()
     assert {run["uncommitted_changes"] for run in runs} == {False}

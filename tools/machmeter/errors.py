@@ -100,6 +100,42 @@ class MeasurementsUnreadable(MachmeterError):
     exit_code = 22
 
 
+class CommitUnknown(MachmeterError):
+    """What should be compared is no commit of this repository, or there is no repository."""
+
+    exit_code = 24
+
+
+class NoMergeBase(MachmeterError):
+    """The commits to compare have no commit in common that this clone knows."""
+
+    exit_code = 25
+
+
+class Uncommitted(MachmeterError):
+    """There are changes that no commit has, and commits are what is compared."""
+
+    exit_code = 26
+
+
+class OutputTaken(MachmeterError):
+    """The output folder holds another comparison, or something that cannot be read."""
+
+    exit_code = 27
+
+
+class BadBudget(MachmeterError):
+    """A time to spend was given that cannot be read."""
+
+    exit_code = 28
+
+
+class Busy(MachmeterError):
+    """Another comparison is being measured here: both would disturb each other."""
+
+    exit_code = 29
+
+
 class ArtifactUnusable(MachmeterError):
     """Measurements that came from elsewhere are missing, too large, or not what they should be."""
 
@@ -172,48 +208,6 @@ class BranchBusy(MachmeterError):
     exit_code = 41
 
 
-class CommitUnknown(MachmeterError):
-    """What should be compared is no commit of this repository, or there is no repository."""
-
-    exit_code = 24
-
-
-class NoMergeBase(MachmeterError):
-    """The commits to compare have no commit in common that this clone knows."""
-
-    exit_code = 25
-
-
-class Uncommitted(MachmeterError):
-    """There are changes that no commit has, and commits are what is compared."""
-
-    exit_code = 26
-
-
-class OutputTaken(MachmeterError):
-    """The output folder holds another comparison, or something that cannot be read."""
-
-    exit_code = 27
-
-
-class BadBudget(MachmeterError):
-    """A time to spend was given that cannot be read."""
-
-    exit_code = 28
-
-
-class Busy(MachmeterError):
-    """Another comparison is being measured here: both would disturb each other."""
-
-    exit_code = 29
-
-
-class Interrupted(MachmeterError):
-    """The user, or whoever runs this, asked it to end."""
-
-    exit_code = 130
-
-
 class NotReady(MachmeterError):
     """The machine would not measure steadily, and `machmeter doctor --strict` was asked."""
 
@@ -224,6 +218,10 @@ class RunnersInvalid(MachmeterError):
     """The list of machines that measure cannot be used."""
 
     exit_code = 43
+
+
+class Interrupted(Exception):
+    """The user, or whoever runs this, asked a command to end that can go on later; it says what is kept."""
 
 
 class Unsupported(NotImplementedError):

@@ -9,7 +9,7 @@ import sys
 import typer
 
 from machmeter.cli import comparing, github, machines, measuring, publishing, pullrequest, showing, site
-from machmeter.errors import MachmeterError
+from machmeter.errors import Interrupted, MachmeterError
 
 app = typer.Typer(
     help="Measure which deep-learning inference configuration is fastest on this machine, and still right.",
@@ -45,6 +45,9 @@ def main() -> None:
     except MachmeterError as error:
         print(f"machmeter: {error}", file=sys.stderr)
         raise SystemExit(error.exit_code) from None
+    except Interrupted as interruption:
+        print(f"machmeter: {interruption}", file=sys.stderr)
+        raise SystemExit(130) from None
     except BrokenPipeError:  # the reader of our output has left, as `| head` does
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - for the flush at exit
         raise SystemExit(141) from None

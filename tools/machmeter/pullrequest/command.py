@@ -117,6 +117,9 @@ def _build(project: Path, chosen: Commits, output: Path, stack: str, log: IO[str
         place.results.mkdir(parents=True, exist_ok=True)
         built[side] = sides.build(place, chosen, stack, log, say)
     pins.remove_old(work / "pins")
+    problems = [side.problem for side in built.values()]
+    if problems[0] and problems[1]:  # what is wrong with both is no matter of the change
+        raise problems[1]
     return built
 
 

@@ -55,6 +55,7 @@ class Built:
     libraries: Path | None = None  # the packages of the pins' environment
     benchmarks: Mapping[str, dict[str, Any]] = field(default_factory=dict)  # asv's own description of each, by name
     error: str = ""
+    problem: MachmeterError | None = None  # behind `error`, where a user could solve it
 
 
 def build(place: Place, commits: Commits, stack: str, output: IO[str], say: Say) -> Built:
@@ -68,7 +69,7 @@ def build(place: Place, commits: Commits, stack: str, output: IO[str], say: Say)
     except DiskFull:
         raise
     except MachmeterError as error:
-        return Built(place=place, error=f"cannot be installed: {error}"[:1000])
+        return Built(place=place, error=f"cannot be installed: {error}"[:1000], problem=error)
     say(f"building {place.name} {place.commit[:8]}")
     start = said.position(output)
     # asv builds the project, imports the suite and lists it; it exits with 0 although it measured nothing.
