@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from machmeter import asvrun, libraries, stacks
-from machmeter.errors import BadSetting, Interrupted, MachmeterError, RunFailed, RunnersInvalid, UnknownName
+from machmeter.errors import BadSetting, MachmeterError, RunFailed, RunnersInvalid, UnknownName
 from machmeter.listening import Say
 from machmeter.pullrequest import budget
 
@@ -265,8 +265,6 @@ def compare(
                 stack=stack,
                 say=say,
             )
-        except Interrupted:
-            raise
         except MachmeterError as error:
             failed.append(f"{stack}: {error}")
     if failed:
