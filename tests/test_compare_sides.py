@@ -276,3 +276,22 @@ def test_a_file_that_is_no_result_is_told(tmp_path: Path, content: str, words: s
     path.write_text(content)
     with pytest.raises(SideUnknown, match=words):
         sides.read_side(tmp_path, "box", str(path))
+
+
+def test_a_store_from_the_results_branch_has_the_same_sides(store: Path) -> None:
+    """There each file's name ends in a hash, and a commit that was measured again has a further file."""
+    expected = sides.read_side(store, "box", commit(1))
+    for path in [*store.glob("box/0*.json"), *store.parent.glob("evidence/box/*.json")]:
+        path.rename(path.with_name(f"{path.stem}.0123456789abcdef.json"))
+    assert sides.read_side(store, "box", commit(1)) == expected
+    again = {"control.Machine.time_matrix_product": ([], [0.2])}
+    path = write_result(store, 1, again, environment="env", file=f"{commit(1)[:8]}-env.fedcba9876543210.json")
+    content = json.loads(path.read_text())
+    for row in content["results"].values():
+        row[3] += 1000
+    path.write_text(json.dumps(content))
+    before, after = rows(expected), rows(sides.read_side(store, "box", commit(1)))
+    control = ("control.Machine", "time_matrix_product")
+    assert [process.value for process in after.pop(control).processes] == [0.2]
+    before.pop(control)
+    assert after == before

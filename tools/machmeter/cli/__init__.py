@@ -8,8 +8,8 @@ import sys
 
 import typer
 
-from machmeter.cli import comparing, github, measuring, showing, site
-from machmeter.errors import MachmeterError
+from machmeter.cli import comparing, github, machines, measuring, publishing, pullrequest, showing, site
+from machmeter.errors import Interrupted, MachmeterError
 
 app = typer.Typer(
     help="Measure which deep-learning inference configuration is fastest on this machine, and still right.",
@@ -20,8 +20,12 @@ app = typer.Typer(
 app.add_typer(measuring.commands)
 app.add_typer(showing.commands)
 app.add_typer(comparing.commands)
+app.add_typer(pullrequest.commands)
 app.add_typer(site.commands, name="site")
 app.add_typer(github.commands, name="github")
+app.add_typer(publishing.commands, name="results")
+app.add_typer(machines.commands)
+app.add_typer(machines.runner_commands, name="runners")
 
 INTERRUPTED = "interrupted; what was finished is kept: 'machmeter show' and 'machmeter versions' show it"
 
@@ -41,6 +45,9 @@ def main() -> None:
     except MachmeterError as error:
         print(f"machmeter: {error}", file=sys.stderr)
         raise SystemExit(error.exit_code) from None
+    except Interrupted as interruption:
+        print(f"machmeter: {interruption}", file=sys.stderr)
+        raise SystemExit(130) from None
     except BrokenPipeError:  # the reader of our output has left, as `| head` does
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - for the flush at exit
         raise SystemExit(141) from None

@@ -242,13 +242,15 @@ def _result(
     measurements: Measurements, incomparable: bool, findings: Sequence[Finding], lone: Sequence[Lone]
 ) -> Literal["no regression", "regression", "could not judge"]:
     """Return what a script should be told."""
+    if measurements.head.error and not measurements.base.error:
+        return "regression"  # base can be measured and head cannot
     if any(item.kind == "failed" for item in lone) or any(item.verdict == "regression" for item in findings):
         if not incomparable and not measurements.base.error:
             return "regression"
         return "could not judge"
     timed = [item for item in findings if not _known_once(item)]
     decided = [item for item in timed or findings if item.verdict not in ("undecided", "not judged")]
-    if incomparable or measurements.base.error or measurements.head.error or not decided:
+    if incomparable or measurements.base.error or not decided:
         return "could not judge"
     return "no regression"
 
