@@ -39,6 +39,13 @@ METRICS: tuple[Metric, ...] = (
         formula="highest resident memory of a process that loads the configuration and runs it",
     ),
     Metric(
+        benchmark="track_device_memory",
+        title="peak memory on the device",
+        unit="bytes",
+        better="lower",
+        formula="highest memory of the process on the GPU, its CUDA context included where the driver tells it",
+    ),
+    Metric(
         benchmark="track_prepare_time",
         title="cold preparation",
         unit="seconds",
