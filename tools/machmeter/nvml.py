@@ -128,7 +128,9 @@ def busy(states: list[Mapping[str, Any]]) -> str | None:
         return None
     known = others(states[-1])
     holders = f"; {len(known)} other processes compute on it" if known else ""
-    return f"other programs use the GPU ({min(shares)} to {max(shares)} % of the time{holders}): measure when it is idle"
+    return (
+        f"other programs use the GPU ({min(shares)} to {max(shares)} % of the time{holders}): measure when it is idle"
+    )
 
 
 def look(bus: str, library: Any | str | None = None) -> list[Mapping[str, Any]]:

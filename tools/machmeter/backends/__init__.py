@@ -8,8 +8,8 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from machmeter.cells import runtime
 from machmeter.backends.base import Backend, Options, Session, unsupported
+from machmeter.cells import runtime
 from machmeter.errors import UnknownName
 
 __all__ = ["Backend", "Options", "Session", "get", "name_of", "names", "unsupported"]

@@ -293,7 +293,7 @@ def matmul_precision(precision: str) -> Iterator[None]:
 
 
 def set_tf32(allowed: bool) -> None:
-    """Let float32 products and convolutions of this process round their inputs to TF32, or not. cuDNN does by default."""
+    """Let float32 products and convolutions of this process round to TF32, or not. cuDNN does by default."""
     import torch
 
     torch.backends.cuda.matmul.allow_tf32 = allowed

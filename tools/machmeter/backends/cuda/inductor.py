@@ -104,7 +104,7 @@ class CudaInductor:
             channels_last=True,
             then=[
                 *(quantize if precision == "int8-dynamic" else []),
-                f'network = torch.compile(network, mode="{MODES[options["mode"]]}", dynamic=False)  # at the first call',
+                f'network = torch.compile(network, mode="{MODES[options["mode"]]}", dynamic=False)',
             ],
         )
 

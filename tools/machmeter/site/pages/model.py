@@ -78,7 +78,8 @@ def _notes(built: Table | None, rows: Sequence[Row]) -> list[str]:
 
 
 def _row(row: Row, machine: Machine, history: History) -> dict[str, Any]:
-    name = f"cpu.{row.backend}.{row.model}.time_forward"
+    device = "" if "." in row.backend else "cpu."  # "cuda.eager" says its own
+    name = f"{device}{row.backend}.{row.model}.time_forward"
     benchmark = next((item for item in history.benchmarks if item.name == name), None)
     found = asdict(row)
     found["href"] = history_href(benchmark) if benchmark else "benchmarks.html"
@@ -137,7 +138,7 @@ def _fidelity(measured: Sequence[Row], backends: list[str]) -> dict[str, Any]:
     }
 
 
-_DASHES = {"fp32": "", "bf16": " d2", "fp16": " d2", "int8": " d3", "int8-dynamic": " d4"}
+_DASHES = {"fp32": "", "bf16": " d2", "tf32": " d4", "fp16": " d2", "int8": " d3", "int8-dynamic": " d4"}
 
 
 def _scaling(measured: Sequence[Row], backends: list[str], name: str) -> dict[str, Any] | None:
