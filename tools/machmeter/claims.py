@@ -12,6 +12,7 @@ Differences below ALIKE count for nothing. A claim of which a number is missing 
 
 from __future__ import annotations
 
+import itertools
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -135,7 +136,7 @@ def _true(kind: str, ratios: Sequence[float]) -> bool:
     if kind == "alike":
         return all(1.0 - ALIKE <= ratio <= 1.0 + ALIKE for ratio in ratios)
     # It grows: from the first to the last by more than noise, and nowhere falls back by more than noise.
-    steps = zip(ratios, ratios[1:], strict=False)
+    steps = itertools.pairwise(ratios)
     return ratios[-1] > ratios[0] * (1.0 + ALIKE) and all(after > before * (1.0 - ALIKE) for before, after in steps)
 
 
