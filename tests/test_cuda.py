@@ -228,13 +228,13 @@ def test_every_call_exists_in_the_official_bindings(tmp_path: Path, version: str
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith("/tensorrt.so"))
         content = archive.read(name)
-    strings = set(re.findall(rb"[\x20-\x7e]{3,}", content))
-    missing = [item for item in sorted(USED | MEMBERS | TYPES) if item.encode() not in strings]
+    # The linker lets a text end inside a longer one, so a name is looked for with the zero that ends it.
+    missing = [item for item in sorted(USED | MEMBERS | TYPES) if item.encode() + b"\0" not in content]
     assert missing == []
     for function, signature in SIGNATURES.items():
         pattern = re.compile(function.encode() + rb"MUl[^\x00]*?" + signature.encode())
         assert pattern.search(content), function
-    assert b"no_such_function_of_tensorrt" not in strings
+    assert b"execute_async_v2\0" not in content  # of TensorRT 8: this check can fail
 
 
 # ---------------------------------------------------------------------- networks, made on the CPU
