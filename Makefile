@@ -1,6 +1,6 @@
 # Everything a contributor or a user runs. `make` alone prints this list.
 .DEFAULT_GOAL := help
-.PHONY: help setup bench show site serve test test-quick lint bench-harness bench-site bench-changes clean
+.PHONY: help setup bench show site serve test test-quick test-cuda lint bench-harness bench-site bench-changes clean
 
 PYTHON ?= python3
 MODEL ?= ResNet50
@@ -51,6 +51,9 @@ test: $(VENV)/.dev node_modules/.ready lint  ## Check the style and run every te
 
 test-quick: $(VENV)/.dev node_modules/.ready  ## Run the tests that need no real model (two minutes, no network)
 	$(BIN)/python -m pytest -m "not models and not network"
+
+test-cuda:  ## Try the GPU backends on this machine's GPU (under 8 minutes; needs torch and NumPy, installs nothing)
+	$(PYTHON) tools/test_cuda.py $(BENCH)
 
 lint: $(VENV)/.dev  ## ruff and mypy
 	$(BIN)/ruff check .

@@ -10,7 +10,7 @@ import pytest
 from fakes import SMALL, DeviceFake
 
 from conftest import Project, make_project
-from machmeter import cells, errors, inputs, loading, measure, preparation
+from machmeter import cells, errors, inputs, loading, preparation
 from machmeter.backends.cuda import _session
 from machmeter.results.table import Row, build, machines
 from test_measuring import records
@@ -107,8 +107,6 @@ def test_what_is_timed_is_a_run_on_batches_that_lie_on_the_device(
     assert len(set(opened.buffers)) == 8
     assert all(isinstance(buffer, int) for buffer in opened.buffers)  # the fake's places
     assert opened.call(opened.buffers[0]) is None  # the answers stay on the device
-    measurement = measure.Measurement(DeviceFake("x", waits=True), SMALL, None, 60.0)  # type: ignore[arg-type]
-    assert measurement._on_device() == {}
 
 
 @pytest.mark.parametrize(
