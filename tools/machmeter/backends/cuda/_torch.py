@@ -124,7 +124,8 @@ def rounds_float32(device: str) -> dict[str, bool]:
     product = torch.full((size, size), value, device=device) @ unit
     images = torch.full((1, size, 8, 8), value, device=device)
     convolved = torch.nn.functional.conv2d(images, unit.reshape(size, size, 1, 1))
-    return {"product": bool((product != value).any()), "convolution": bool((convolved != value).any())}
+    kept = {"product": product.float() == value, "convolution": convolved.float() == value}
+    return {name: not bool(found.all()) for name, found in kept.items()}
 
 
 def with_tf32(compute: Mapping[str, int], rounded: Mapping[str, bool]) -> dict[str, int]:
