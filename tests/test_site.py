@@ -229,7 +229,7 @@ def test_the_ladder_marks_what_made_it_slower(own: Path) -> None:
 
 
 def test_published_claims_are_judged_by_what_was_measured_on_the_machine(own: Path, tmp_path: Path) -> None:
-    """The CPU's ladder answers two; of the claims about a GPU the page says what is missing. With results it answers."""
+    """The CPU's ladder answers two; for those about a GPU the page says what is missing."""
     on_cpu = rows((own / "model/box/ResNet50.html").read_text(), "claims")
     assert len(on_cpu) == 9
     assert on_cpu[1].endswith(
@@ -250,7 +250,7 @@ def test_published_claims_are_judged_by_what_was_measured_on_the_machine(own: Pa
     assert on_gpu[2].endswith(" yes")
     assert on_gpu[3].endswith("cuda.eager fp32 batch 1; and 1 more cannot say")
     assert rows(page, "cells")[1].startswith("cuda.tensorrt fp16 – 128 ")
-    assert "benchmarks.html\">cuda.tensorrt" not in page  # each cell leads to its own history
+    assert 'benchmarks.html">cuda.tensorrt' not in page  # each cell leads to its own history
 
 
 def test_what_nothing_beats_in_both_is_on_the_front() -> None:

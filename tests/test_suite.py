@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, make_project
-from machmeter import backends, bench, cells, models
+from machmeter import backends, bench, cells, gpu, models
 
 FRAMEWORKS = ("torch", "torchvision", "timm", "torchao", "onnx", "onnxscript", "onnxruntime", "openvino", "nncf")
 
@@ -84,6 +84,17 @@ def test_every_cell_has_every_metric(discovered: dict[str, dict[str, object]]) -
                 for method in [*wanted, *own[backend.device]]:
                     name = f"{backend.device}.{backend.name}.{model.name}.{method}"
                     assert (name in discovered) is model.benchmarked
+
+
+def test_without_a_driver_asv_starts_one_process_for_a_gpu_benchmark(
+    discovered: dict[str, dict[str, object]],
+) -> None:
+    """It starts one for every combination, even to be told n/a: hundreds of them would take many minutes."""
+    if gpu.no_driver() is None:
+        pytest.skip("this machine has an NVIDIA driver")
+    found = {name: benchmark["params"] for name, benchmark in discovered.items() if name.startswith("cuda.")}
+    assert found["cuda.eager.ResNet50.time_forward"] == [["'fp32'"], ["'contiguous'"], ["1"]]
+    assert all(len(choices) == 1 for params in found.values() for choices in params)  # type: ignore[attr-defined]
 
 
 def test_versions_follow_backend_and_model(discovered: dict[str, dict[str, object]]) -> None:
