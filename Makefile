@@ -1,6 +1,6 @@
 # Everything a contributor or a user runs. `make` alone prints this list.
 .DEFAULT_GOAL := help
-.PHONY: help setup bench show site serve test test-quick test-cuda lint bench-harness bench-site bench-changes clean
+.PHONY: help setup bench show site serve test test-quick test-cuda lint bench-harness bench-site bench-changes bench-compare clean
 
 PYTHON ?= python3
 MODEL ?= ResNet50
@@ -35,16 +35,21 @@ bench: setup  ## Measure MODEL (default ResNet50; 'all' for every model) on ever
 show: setup  ## Show what was measured so far
 	$(BIN)/machmeter show
 
-site: setup node_modules/.ready  ## Build the history site of the local results into html/; SITE=... passes options
+site: setup node_modules/.site  ## Build the history site of the local results into html/; SITE=... passes options
 	$(BIN)/machmeter site build --cache .asv/site $(SITE)
 
 serve: site  ## Build the site and show it on http://127.0.0.1:8000/
 	$(BIN)/machmeter site serve
 
-# The chart library, and the accessibility checker of the tests. Without npm the site has static plots only, and says so.
-node_modules/.ready: package.json package-lock.json
-	@if command -v npm >/dev/null; then npm ci --no-audit --no-fund --loglevel=error && touch $@ || echo "npm ci failed: plots will be static"; \
+# The chart library. Without npm the site has static plots only, and says so.
+node_modules/.site: package.json package-lock.json
+	@if command -v npm >/dev/null; then npm ci --omit=dev --no-audit --no-fund --loglevel=error && touch $@ || echo "npm ci failed: plots will be static"; \
 	else echo "npm is not installed: plots will be static (Debian: apt install npm)"; fi
+
+# And what tests need: the accessibility checker, and GitHub's description of its interface (390 MB).
+node_modules/.ready: package.json package-lock.json
+	@if command -v npm >/dev/null; then npm ci --no-audit --no-fund --loglevel=error && touch node_modules/.site $@ || echo "npm ci failed"; \
+	else echo "npm is not installed: plots will be static, and tests of GitHub fail (Debian: apt install npm)"; fi
 
 test: $(VENV)/.dev node_modules/.ready lint  ## Check the style and run every test (real models, real asv: 10 to 15 minutes on 2 cores)
 	$(BIN)/python -m pytest
@@ -63,11 +68,14 @@ lint: $(VENV)/.dev  ## ruff and mypy
 bench-harness: setup  ## Measure what our harness itself costs, against each runtime's own tools
 	$(BIN)/python tools/bench_harness.py
 
-bench-site: setup node_modules/.ready  ## Measure building the site of a large generated store (BENCH=--publish: asv's own pages too)
+bench-site: setup node_modules/.site  ## Measure building the site of a large generated store (BENCH=--publish: asv's own pages too)
 	$(BIN)/python tools/bench_site.py $(BENCH)
 
 bench-changes: $(VENV)/.dev  ## Try detectors of steps, asv's among them, on simulated histories (a minute on 2 idle cores)
 	$(BIN)/python tools/bench_changes.py
+
+bench-compare: $(VENV)/.dev  ## Try the judgement of comparisons on simulated measurements, asv's rule beside it (a minute)
+	$(BIN)/python tools/bench_compare.py $(BENCH)
 
 clean:  ## Remove the environment and asv's builds; results, evidence and the artifact store stay
 	rm -rf $(VENV) .asv build tools/*.egg-info

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,26 @@ def test_failed_skipped_and_unreadable_are_three_things(tmp_path: Path) -> None:
 def test_a_benchmark_that_failed_as_a_whole_failed_in_every_cell(tmp_path: Path) -> None:
     write(tmp_path, 1, {"m.time_x": [None, [["1", "2"]]]})
     assert [item.state.tolist() for item in read(tmp_path).series] == [[FAILED], [FAILED]]
+
+
+def test_helping_processes_end_without_a_word() -> None:
+    """The command line makes an interruption of being told to end; processes it forked must not."""
+    program = """
+import signal
+def interrupted(*_): raise KeyboardInterrupt
+signal.signal(signal.SIGTERM, interrupted)
+from machmeter.history import forked
+print([forked.share(sum, range(1, 6), 2) for _ in range(20)][-1])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[9, 6]\n", "")
+
+
+def test_the_path_of_an_interpreter_is_no_label(tmp_path: Path) -> None:
+    """`asv run --python=same` names the environment by the interpreter's path, which says where, not what."""
+    for python in ("/home/you/.venv/bin/python", "3.11"):
+        write(tmp_path, 1, {"m.time_x": result([1.0])}, python=python, environment=python)
+    assert [item.label for item in read(tmp_path).environments] == ["Python (existing)", "Python 3.11"]
 
 
 def test_an_infinite_interval_is_none(tmp_path: Path) -> None:

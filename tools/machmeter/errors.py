@@ -88,6 +88,54 @@ class SiteUnbuildable(MachmeterError):
     exit_code = 20
 
 
+class SideUnknown(MachmeterError):
+    """What shall be compared is not among the results, or could be several of them."""
+
+    exit_code = 21
+
+
+class MeasurementsUnreadable(MachmeterError):
+    """A document of measurements is too large, no JSON, or of another shape."""
+
+    exit_code = 22
+
+
+class ArtifactUnusable(MachmeterError):
+    """Measurements that came from elsewhere are missing, too large, or not what they should be."""
+
+    exit_code = 30
+
+
+class NoRights(MachmeterError):
+    """GitHub does not let this token do what was asked for."""
+
+    exit_code = 31
+
+
+class NotOnGitHub(MachmeterError):
+    """The repository, pull request or issue does not exist on GitHub, or the token cannot see it."""
+
+    exit_code = 32
+
+
+class RateLimited(MachmeterError):
+    """GitHub asks to wait longer than is waited here."""
+
+    exit_code = 33
+
+
+class GitHubUnreachable(MachmeterError):
+    """GitHub does not answer, or only with errors, after several attempts."""
+
+    exit_code = 34
+
+
+class NotAccepted(MachmeterError):
+    """The request is not one that is carried out: a closed pull request, a foreign commit, a user who may not write."""
+
+    exit_code = 35
+
+
 class Unsupported(NotImplementedError):
     """The cell cannot exist here: a missing package, CPU feature or combination. asv shows "n/a".
 

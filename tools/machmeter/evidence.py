@@ -42,6 +42,12 @@ def versions() -> dict[str, str]:
     }
 
 
+def pins(text: str) -> dict[str, str]:
+    """Return the versions that the requirements file with this `text` pins, by library."""
+    found = (re.match(r"^([A-Za-z0-9._-]+)==([^\s;#]+)", line.strip()) for line in text.splitlines())
+    return {pin[1].lower().replace("_", "-"): pin[2] for pin in found if pin}
+
+
 def pin_mismatches(project: Path, stack: str | None) -> list[str] | None:
     """Compare what is installed with the pins of `stack`. Return None where there are no pins to compare.
 
@@ -53,13 +59,10 @@ def pin_mismatches(project: Path, stack: str | None) -> list[str] | None:
         return None
     installed = versions()
     mismatches = []
-    for line in file.read_text(encoding="utf-8").splitlines():
-        pin = re.match(r"^([A-Za-z0-9._-]+)==([^\s;#]+)", line.strip())
-        if pin:
-            name, wanted = pin[1].lower().replace("_", "-"), pin[2]
-            have = installed.get(name)
-            if have is None or have.split("+")[0] != wanted:
-                mismatches.append(f"{name}: pinned {wanted}, installed {have or 'nothing'}")
+    for name, wanted in pins(file.read_text(encoding="utf-8")).items():
+        have = installed.get(name)
+        if have is None or have.split("+")[0] != wanted:
+            mismatches.append(f"{name}: pinned {wanted}, installed {have or 'nothing'}")
     return mismatches
 
 

@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from machmeter.cli import measuring, showing, site
+from machmeter.cli import comparing, github, measuring, showing, site
 from machmeter.errors import MachmeterError
 
 app = typer.Typer(
@@ -19,7 +19,9 @@ app = typer.Typer(
 )
 app.add_typer(measuring.commands)
 app.add_typer(showing.commands)
+app.add_typer(comparing.commands)
 app.add_typer(site.commands, name="site")
+app.add_typer(github.commands, name="github")
 
 INTERRUPTED = "interrupted; what was finished is kept: 'machmeter show' and 'machmeter versions' show it"
 

@@ -15,7 +15,9 @@ from msgspec import Meta
 # Names come from whoever wrote the benchmarks; they are bounded here and made inert where they are rendered.
 Name = Annotated[str, Meta(min_length=1, max_length=300)]
 Text = Annotated[str, Meta(max_length=1000)]
-Commit = Annotated[str, Meta(pattern="^([0-9a-f]{40})?$")]  # empty where a side is not a commit
+# Empty where a side is not a commit. "$" also matches before a newline that ends the text: no other character may begin
+# it, and none may follow.
+Commit = Annotated[str, Meta(pattern="^(?![^0-9a-f])([0-9a-f]{40})?$", max_length=40)]
 Number = Annotated[float, Meta(ge=-1e300, le=1e300)]
 Positive = Annotated[float, Meta(gt=0, le=1e300)]
 Share = Annotated[float, Meta(ge=0, le=1)]

@@ -59,7 +59,7 @@ def between_runs(history: History) -> Iterator[Event]:
 
 def facts(run: Run) -> dict[str, str]:
     """Return what is on record of the host of `run` that bears on its numbers: from the evidence, else from asv."""
-    found = {**_noted(run), **_recorded(run)}
+    found = {**_noted(run), **recorded(run.host)}
     if "kernel" in found:
         found.pop("system", None)  # the kernel, once more
     return found
@@ -72,13 +72,14 @@ def host(old: Run, new: Run) -> list[Difference]:
     # asv and the evidence name the same CPU differently: each is compared with its own kind.
     first, second = _noted(old), _noted(new)
     if old.host and new.host:
-        first, second = {**first, **_recorded(old)}, {**second, **_recorded(new)}
+        first, second = {**first, **recorded(old.host)}, {**second, **recorded(new.host)}
         first.pop("system", None)  # the kernel, once more
     return [(name, fact, second[name]) for name, fact in first.items() if second.get(name, fact) != fact]
 
 
-def _recorded(run: Run) -> dict[str, str]:
-    return {name: fact for name, path in _HOST if (fact := _fact(run.host, path))}
+def recorded(host: Mapping[str, Any]) -> dict[str, str]:
+    """Return the facts of the machine `host`, as the evidence has it, under the names by which they are shown."""
+    return {name: fact for name, path in _HOST if (fact := _fact(host, path))}
 
 
 def _noted(run: Run) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -24,10 +25,19 @@ def share(function: Callable[[Sequence[Item]], Result], items: Sequence[Item], p
         return [function(items)]
     _work = (function, items, processes)
     try:
-        with multiprocessing.get_context("fork").Pool(processes) as pool:
-            return pool.map(_part, range(processes), chunksize=1)
+        with multiprocessing.get_context("fork").Pool(processes, _follow) as pool:
+            results = pool.map(_part, range(processes), chunksize=1)
+            pool.close()
+            pool.join()  # leaving the block would end them by a signal, perhaps before they heed `_follow`
+            return results
     finally:
         _work = None
+
+
+def _follow() -> None:
+    """Let the parent decide when to stop: what it does about signals was inherited, and each process would speak."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _part(number: int) -> Any:

@@ -119,7 +119,7 @@ def _environments(headers: Sequence[Header]) -> tuple[list[Environment], NDArray
     ordered = sorted(set(identities))
     keys = [short_hash("environment", *identity) for identity in ordered]
     described = [
-        (name, key, {"Python": python, **dict(requirements), **dict(variables)})
+        (name, key, {"Python": "(existing)" if "/" in python else python, **dict(requirements), **dict(variables)})
         for key, (name, python, requirements, variables) in zip(keys, ordered, strict=True)
     ]
     labels = environment_labels(described)

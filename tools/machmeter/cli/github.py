@@ -1,0 +1,161 @@
+"""Commands that speak to GitHub: comment, command, permission, alerts. They need GITHUB_TOKEN."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from machmeter.cli.common import say
+from machmeter.errors import ArtifactUnusable, BadSetting, NoResults, NotAccepted, from_os_error
+from machmeter.github.client import ACTIONS
+
+commands = typer.Typer(help="What machmeter says on GitHub, for workflows.", no_args_is_help=True)
+
+REPOSITORY = Annotated[str, typer.Option("--repository", envvar="GITHUB_REPOSITORY", help="owner/name")]
+AUTHOR = Annotated[str, typer.Option("--author", help="Who the token is: only what this user wrote is changed.")]
+LINK = Annotated[str | None, typer.Option("--link", help="The address of the page with all numbers.")]
+DRY_RUN = Annotated[bool, typer.Option("--dry-run", help="Write nothing on GitHub: print what would be written.")]
+
+
+@commands.command("comment")
+def comment_command(
+    files: Annotated[list[Path], typer.Argument(help="measurements.json of each machine: file, folder or zip.")],
+    repository: REPOSITORY,
+    pull_request: Annotated[int, typer.Option("--pull-request", min=1, help="Its number, from a trusted source.")],
+    sha: Annotated[str, typer.Option("--sha", help="The commit that was to be measured, from a trusted source.")],
+    author: AUTHOR = ACTIONS,
+    link: LINK = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option("--keep", help="Where the comment is kept. Default: comment.md beside the first file."),
+    ] = None,
+    dry_run: DRY_RUN = False,
+) -> None:
+    """Judge measurements of a pull request and make the result its one comment, whatever the verdict."""
+    from machmeter.compare import markdown
+    from machmeter.github import client, comments
+
+    _check_link(link)
+    if not client.SHA.fullmatch(sha):
+        raise BadSetting("--sha is not the full hash of a commit (40 hexadecimal digits)")
+    found = comments.sections(files, sha)
+    text = comments.body(found, link=link)
+    first = files[0]
+    path = keep or (first if first.is_dir() and not first.is_symlink() else first.parent) / "comment.md"
+    _keep(path, text)
+    if dry_run:
+        print(text)
+    else:
+        try:
+            request = comments.pull(repository, pull_request)
+            text = comments.body(found, link=link, head_now=request.head.sha)
+            _keep(path, text)
+            posted = comments.post(request, text, author)
+        except Exception:
+            say(f"the comment is kept in {path}")
+            raise
+        say(f"{posted.what}: {posted.link}" + (f" ({posted.removed} older removed)" if posted.removed else ""))
+    unusable = [item for item in found if isinstance(item, markdown.Unusable)]
+    for item in unusable:
+        say(f"no usable measurements of {item.name}: {item.reason}")
+    if len(unusable) == len(found):
+        raise ArtifactUnusable("none of the measurements can be used; the comment says why")
+
+
+@commands.command("command")
+def command_command(
+    event: Annotated[
+        Path | None, typer.Option("--event", help="The issue_comment event, as GITHUB_EVENT_PATH.")
+    ] = None,
+    repository: Annotated[str, typer.Option("--repository", envvar="GITHUB_REPOSITORY", help="owner/name")] = "",
+    pull_request: Annotated[int | None, typer.Option("--pull-request", min=1, help="Instead of an event.")] = None,
+    sha: Annotated[str | None, typer.Option("--sha", help="With --pull-request: the reviewed commit.")] = None,
+) -> None:
+    """Check who asks for a measurement of which commit; write run, pull_request and sha to GITHUB_OUTPUT."""
+    from machmeter.github import commands as asked
+
+    if event is not None:
+        request = asked.of_event(event)
+    elif pull_request is not None and sha is not None:
+        request = asked.of_arguments(repository, pull_request, sha)
+    else:
+        raise typer.BadParameter("give --event, or --pull-request and --sha")
+    if output := os.environ.get("GITHUB_OUTPUT"):
+        try:
+            with Path(output).open("a", encoding="utf-8") as stream:
+                stream.write(request.outputs())
+        except OSError as error:
+            raise from_os_error(error, Path(output), "the outputs", "GITHUB_OUTPUT") from error
+    say(request.outputs().rstrip())
+    if request.reason:
+        say(f"nothing is measured: {request.reason}")
+
+
+@commands.command("permission")
+def permission_command(
+    repository: REPOSITORY,
+    login: Annotated[str, typer.Option("--login", help="A user's name on GitHub.")],
+) -> None:
+    """Succeed where a user may write in the repository."""
+    from machmeter.github import commands as asked
+
+    if not asked.may_write(repository, login):
+        raise NotAccepted(f"{login} may not write in {repository}")
+    say(f"{login} may write in {repository}")
+
+
+@commands.command("alerts")
+def alerts_command(
+    results: Annotated[Path, typer.Option("--results", help="asv's results folder of the main branch.")],
+    repository: REPOSITORY,
+    evidence: Annotated[Path | None, typer.Option("--evidence", help="Default: the folder beside the results.")] = None,
+    clone: Annotated[Path | None, typer.Option("--git", help="A clone that knows the commits' order.")] = None,
+    cache: Annotated[Path | None, typer.Option("--cache", help="A folder for what was parsed and found.")] = None,
+    author: AUTHOR = ACTIONS,
+    link: Annotated[str | None, typer.Option("--link", help="The address of the site.")] = None,
+    dry_run: DRY_RUN = False,
+) -> None:
+    """Open, update and close one issue per benchmark that has regressed on the main branch."""
+    from machmeter.github import alerts, client
+    from machmeter.history import changed, read, regressions
+    from machmeter.site.words import plural
+
+    _check_link(link)
+    if not results.is_dir():
+        raise NoResults(f"{results} is not a folder of results: say where asv's results are with --results")
+    history = read.read(results, evidence, clone, cache=cache)
+    found = regressions.find(history, changed.find(history, cache=cache))
+    server = os.environ.get("GITHUB_SERVER_URL") or "https://github.com"
+    where = alerts.Where(repository=repository, server=server, site=link)
+    if dry_run:
+        said = alerts.messages(found, where)
+        print("\n\n".join(f"{message.title}\n\n{message.body}" for message in said))
+    else:
+        for line in alerts.sync(client.repository(repository), found, where, author):
+            say(line)
+    say(f"regressed on the main branch: {len(found)} of {plural(len(history.benchmarks), 'benchmark')}")
+
+
+def _check_link(link: str | None) -> None:
+    from machmeter.compare import inert
+
+    try:
+        inert.address(link or "https://example.org/")
+    except ValueError as error:
+        raise BadSetting(f"--link: {error}") from error
+
+
+def _keep(path: Path, text: str) -> None:
+    """Write `text` to `path`; what an untrusted artifact has put there is replaced, not followed."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".comment-")
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text + "\n")
+        Path(temporary).replace(path)
+    except OSError as error:
+        raise from_os_error(error, path.parent, "the comment", None) from error

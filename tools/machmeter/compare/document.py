@@ -1,0 +1,49 @@
+"""The documents of a comparison as files: read within bounds, written as strict JSON, described by a schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from machmeter.compare.model import Comparison, Measurements
+from machmeter.errors import MeasurementsUnreadable
+
+LARGEST = 50_000_000  # bytes; 2,000 cells with five metrics and 20 rounds are 15 MB
+
+
+def read(path: Path) -> Measurements:
+    """Return the measurements in the file `path`. Raises MeasurementsUnreadable."""
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(LARGEST + 1)
+    except OSError as error:
+        raise MeasurementsUnreadable(f"cannot read {path}: {error.strerror or error}") from error
+    return parse(content, str(path))
+
+
+def parse(content: bytes, where: str) -> Measurements:
+    """Return the measurements in `content`, as read from `where`. Raises MeasurementsUnreadable."""
+    again = "it must be what 'machmeter pr' has written"
+    if len(content) > LARGEST:
+        raise MeasurementsUnreadable(f"{where} has more than {LARGEST // 1_000_000} MB: {again}")
+    if not content.strip():
+        raise MeasurementsUnreadable(f"{where} is empty: {again}")
+    try:
+        return msgspec.json.decode(content, type=Measurements)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        told = " ".join(str(error).split())[:200]
+        raise MeasurementsUnreadable(f"{where} holds no measurements ({told}): {again}") from error
+
+
+def as_json(found: Comparison) -> str:
+    """Return the judgement as strict JSON."""
+    return msgspec.json.format(msgspec.json.encode(found), indent=2).decode()
+
+
+def schema() -> str:
+    """Return the JSON schema of the judgement."""
+    described: dict[str, Any] = msgspec.json.schema(Comparison)
+    return json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **described}, indent=2)

@@ -1,0 +1,303 @@
+"""One side of a comparison, read from asv's results and our evidence of one machine."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from machmeter import asvrun, evidence
+from machmeter.compare import comparable, recorded
+from machmeter.compare.model import Better, Measurements, Process, Row, Side, Status
+from machmeter.compare.recorded import Record, Run
+from machmeter.errors import SideUnknown
+from machmeter.history import benchmarks, columns, files, settings, units
+from machmeter.history.columns import Header, Table
+from machmeter.history.model import FAILED, OK, SKIPPED, shown
+
+_SINCE = 1_577_836_800.0  # 2020: seconds since then fit into a document
+_HEAD = 4096  # bytes of a result file in which asv writes what it is of
+_STATES: dict[int, Status] = {OK: "ok", FAILED: "failed", SKIPPED: "not run"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A result file, by what its beginning says."""
+
+    path: Path
+    commit: str
+    environment: str
+    date: int
+
+
+def read(
+    results: Path, machine: str, base: str, head: str, *, environment: str | None = None, repository: Path | None = None
+) -> Measurements:
+    """Return what was measured of both sides on `machine`: see `read_side`.
+
+    Of versions and environments the newest commit that has both counts, of commits the environment that both have.
+    Raises SideUnknown.
+    """
+    where = repository or results.parent
+    found = [find(results, machine, which, environment=environment, repository=where) for which in (base, head)]
+    for part in ("commit", "environment"):
+        common = {getattr(item, part) for item in found[0]} & {getattr(item, part) for item in found[1]}
+        if common:
+            found = [[item for item in side if getattr(item, part) in common] for side in found]
+    sides = [_read(one(side, which), which, where) for side, which in zip(found, (base, head), strict=True)]
+    return together(sides[0], sides[1], machine)
+
+
+def read_side(
+    results: Path, machine: str, which: str, *, environment: str | None = None, repository: Path | None = None
+) -> Side:
+    """Return what was measured of `which` on `machine`.
+
+    `which` is a result file, a commit, branch or tag, an environment, or a swept version ("openvino==2026.4.1"); the
+    newest commit that has it counts. `environment` chooses where a commit has several. Raises SideUnknown.
+    """
+    where = repository or results.parent
+    return _read(one(find(results, machine, which, environment=environment, repository=where), which), which, where)
+
+
+def find(results: Path, machine: str, which: str, *, environment: str | None, repository: Path) -> list[Candidate]:
+    """Return the result files that `which` may mean. Raises SideUnknown where there are none."""
+    path = Path(which)
+    if path.suffix == ".json" and path.is_file():
+        named = _candidate(path)
+        if named is None:
+            raise SideUnknown(f"{which} is not an asv result file")
+        return [named]
+    found = [_candidate(path) for path in sorted((results / machine).glob("*.json")) if path.name != "machine.json"]
+    candidates = [item for item in found if item is not None]
+    if not candidates:
+        others = sorted(item.name for item in results.glob("*/") if item.is_dir())
+        known = f": there are results of {', '.join(others)}, use --machine" if others else ""
+        raise SideUnknown(f"there are no results of the machine {machine} in {results}{known}")
+    matching = _matching(candidates, which, repository)
+    if environment:
+        matching = [item for item in matching if environment in (item.environment, _short(item.environment))]
+    if not matching:
+        where = f" in the environment {environment}" if environment else ""
+        raise SideUnknown(
+            f"there are no results of {which!r}{where} on {machine}: name a commit, branch or tag that was measured, "
+            f"an environment, a swept version such as openvino==2026.4.1, or a result file"
+        )
+    return matching
+
+
+def one(matching: list[Candidate], which: str) -> Candidate:
+    """Return the file of the newest commit among `matching`. Raises SideUnknown where it has several."""
+    commit = max(matching, key=lambda item: item.date).commit
+    of_commit = [item for item in matching if item.commit == commit]
+    if len(of_commit) > 1:
+        names = ", ".join(_short(item.environment) for item in of_commit)
+        raise SideUnknown(f"{which!r} was measured in several environments ({names}): choose one with --environment")
+    return of_commit[0]
+
+
+def _read(chosen: Candidate, which: str, repository: Path) -> Side:
+    path = chosen.path
+    try:
+        table = files.parse(path.read_bytes(), f"{path.parent.name}/{path.name}")
+    except files.Unusable as problem:
+        raise SideUnknown(f"{path} {problem}") from problem
+    except OSError as error:
+        raise SideUnknown(f"cannot read {path}: {error.strerror or error}") from error
+    return _side(path.parent.parent, table, path, which, repository)
+
+
+def _candidate(path: Path) -> Candidate | None:
+    """Return what the beginning of a result file says of it; None where that is nothing."""
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(_HEAD).decode("utf-8", "replace")
+    except OSError:
+        return None
+    commit = re.search(r'"commit_hash":\s*"([^"]+)"', head)
+    name = re.search(r'"env_name":\s*"([^"]*)"', head)
+    date = re.search(r'"date":\s*(\d{1,15})\b', head)
+    if not commit:
+        return None
+    return Candidate(
+        path=path,
+        commit=commit[1],
+        environment=name[1] if name else path.stem.partition("-")[2],
+        date=int(date[1]) if date else 0,
+    )
+
+
+def _matching(candidates: list[Candidate], which: str, repository: Path) -> list[Candidate]:
+    """Return the files that `which` may mean: of an environment, a swept version, or a commit."""
+    if found := [item for item in candidates if item.environment == which]:
+        return found
+    library, _, version = which.partition("==")
+    if version:
+        pinned = re.compile(rf"(?:^|-){re.escape(library)}{re.escape(version)}(?:-|$)")
+        return [item for item in candidates if pinned.search(item.environment)]
+    if re.fullmatch(r"[0-9a-f]{4,40}", which):
+        found = [item for item in candidates if item.commit.startswith(which)]
+        if found:
+            hashes = sorted({item.commit for item in found})
+            if len(hashes) > 1:
+                listed = ", ".join(name[:12] for name in hashes[:3])
+                raise SideUnknown(f"{which!r} could be several commits ({listed}): write more digits")
+            return found
+    resolved = "" if which.startswith("-") else asvrun.commit_hash(repository, which)
+    return [item for item in candidates if item.commit == resolved]
+
+
+def _short(environment: str) -> str:
+    """Return the last part of an environment's name: "STACKcpu" of "virtualenv-py3.11-STACKcpu"."""
+    return environment.rpartition("-")[2]
+
+
+# ------------------------------------------------------------------ from files to rows
+
+
+def _side(results: Path, table: Table, path: Path, which: str, repository: Path) -> Side:
+    header = table.headers[0]
+    found = recorded.read(asvrun.evidence_folder(results) / path.parent.name / path.name)
+    runs = recorded.alike(found) if found else []
+    newest = runs[-1] if runs else Run()
+    commit = header.commit if re.fullmatch("[0-9a-f]{40}", header.commit) else ""
+    stack = (found.stack if found else None) or dict(header.variables).get("STACK") or ""
+    return Side(
+        label=which[-300:],
+        commit=commit,
+        environment=header.environment[:1000],
+        stack=stack[:100],
+        host=_host(header, newest, path.parent.name),
+        versions={name[:300]: text[:1000] for name, text in sorted(newest.versions.items())[:2000]},
+        pins=_pins(newest, stack, commit, repository),
+        rows=_rows(table, benchmarks.read(results)[0], settings.load(results.parent / settings.FILE), runs),
+    )
+
+
+def _host(header: Header, newest: Run, machine: str) -> dict[str, str]:
+    facts = dict(header.facts)
+    noted = {"CPU as asv has it": facts.get("cpu", ""), "architecture": facts.get("arch", "")}
+    if not newest.host:
+        noted["logical CPUs"] = facts.get("num_cpu", "")
+    found = {"machine": machine, **noted, **comparable.facts(newest.host)}
+    return {name: text[:1000] for name, text in found.items() if text}
+
+
+def _pins(newest: Run, stack: str, commit: str, repository: Path) -> dict[str, str]:
+    """Return what the requirements of a stack asked for at `commit`; of a sweep, the version it was told."""
+    if newest.swept:
+        return {str(newest.swept.get("library", ""))[:300] or "?": str(newest.swept.get("version", ""))[:1000]}
+    if not commit or not re.fullmatch(r"[A-Za-z0-9._-]+", stack):
+        return {}
+    command = ["git", "-C", str(repository), "show", f"{commit}:./requirements/{stack}.txt"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return dict(list(evidence.pins(done.stdout).items())[:2000]) if done.returncode == 0 else {}
+
+
+def _rows(
+    table: Table, known: dict[str, benchmarks.Described], chosen: settings.Settings, runs: list[Run]
+) -> list[Row]:
+    found: list[Row] = []
+    start = 0
+    told: dict[str, list[Record]] = {}
+    for number, grid in enumerate(table.row_grid.tolist()):
+        name, params = table.grids[grid]
+        described = known.get(name, benchmarks.Described())
+        unit = described.unit if described.unit not in (None, "unit") else units.guess(name)[1]
+        factor, unit = units.base(unit or "")
+        direction = chosen.direction(name, units.direction(name, unit))
+        owner, _, method = name.rpartition(".")
+        started = table.row_started[number] / 1000.0
+        for values in columns.combinations(params):
+            label = ", ".join(map(shown, values))
+            cell = f"{owner}({label})" if values else owner or name
+            records = told.setdefault(cell, recorded.records(runs, cell)) if runs else []
+            value = float(table.value[start]) * factor
+            status, reason = _status(int(table.state[start]), records, method)
+            found.append(
+                Row(
+                    cell=cell[:300] or "?",
+                    metric=method[:300] or "?",
+                    unit=unit[:40],
+                    better=_better(direction),
+                    version=table.versions[table.row_version[number]][:200],
+                    status=status,
+                    reason=reason[:1000],
+                    processes=_processes(method, value, int(table.samples[start]), started, records)
+                    if status == "ok"
+                    else [],
+                    control=name.startswith("control.") and method.startswith("time_"),
+                )
+            )
+            start += 1
+    return found
+
+
+def _better(direction: str | None) -> Better:
+    return "lower" if direction == "lower" else "higher" if direction == "higher" else "unknown"
+
+
+def _status(state: int, records: list[Record], metric: str) -> tuple[Status, str]:
+    """Return status and reason; only the evidence tells n/a from not run, and knows why."""
+    if state == OK:
+        return "ok", ""
+    last = recorded.outcome(records, metric)
+    if state == SKIPPED:
+        if last is not None and last.status in ("n/a", "failed"):
+            return ("n/a" if last.status == "n/a" else "failed"), last.reason
+        return "not run", ""
+    reason = last.reason if last is not None and last.status == "failed" else ""
+    return "failed", reason or ("asv has no number that could be read" if state not in _STATES else "")
+
+
+def _processes(metric: str, value: float, samples: int, started: float, records: list[Record]) -> list[Process]:
+    """Return what each process found, where that is on record, and else the one number that asv has."""
+    if metric == recorded.MEDIAN:
+        told = [
+            (record.started_at, record.median_seconds, record.samples or 1, record.disturbed_share)
+            for record in records
+            if record.status == "ok" and record.benchmark == metric and record.median_seconds is not None
+        ]
+    else:
+        told = [
+            (record.started_at, float(fact), 1, None)
+            for record in records
+            if record.status == "ok" and isinstance(fact := record.facts.get(metric), int | float)
+        ]
+    told = told or [(started, value, max(1, samples), None)]
+    return [
+        Process(
+            round=number,
+            order=max(0, round(when - _SINCE)),
+            value=number_found,
+            samples=count,
+            disturbed=None if share is None else min(1.0, max(0.0, share)),
+        )
+        for number, (when, number_found, count, share) in enumerate(told[-1000:])
+    ]
+
+
+# ------------------------------------------------------------------ two sides together
+
+
+def together(base: Side, head: Side, machine: str) -> Measurements:
+    """Return two sides as one document: with places in one sequence, and whether they were measured alternately."""
+    rows = {(row.cell, row.metric): row for row in head.rows}
+    both = [(row, rows[row.cell, row.metric]) for row in base.rows if (row.cell, row.metric) in rows]
+    repeated = [(one, other) for one, other in both if len(one.processes) > 1 and len(other.processes) > 1]
+    return Measurements(
+        machine=machine,
+        base=base,
+        head=head,
+        rounds=max((min(len(one.processes), len(other.processes)) for one, other in repeated), default=1),
+        interleaved=bool(repeated) and all(_alternate(one.processes, other.processes) for one, other in repeated),
+    )
+
+
+def _alternate(base: Iterable[Process], head: Iterable[Process]) -> bool:
+    """Return whether every round of both sides was over before the next began."""
+    pairs = [(one.order, other.order) for one, other in zip(base, head, strict=False)]
+    return all(max(before) <= min(after) for before, after in itertools.pairwise(pairs))

@@ -1,0 +1,1 @@
+"""What machmeter says on GitHub: one comment per pull request, one issue per regressed group of series."""
