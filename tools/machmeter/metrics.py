@@ -39,13 +39,6 @@ METRICS: tuple[Metric, ...] = (
         formula="highest resident memory of a process that loads the configuration and runs it",
     ),
     Metric(
-        benchmark="track_device_memory",
-        title="peak memory on the device",
-        unit="bytes",
-        better="lower",
-        formula="highest memory of the process on the GPU, its CUDA context included where the driver tells it",
-    ),
-    Metric(
         benchmark="track_prepare_time",
         title="cold preparation",
         unit="seconds",
@@ -100,6 +93,13 @@ METRICS: tuple[Metric, ...] = (
         unit="images/s",
         better="higher",
         formula="images finished / seconds, with requests side by side and nobody waiting for one answer",
+    ),
+    Metric(
+        benchmark="track_device_memory",
+        title="peak memory on the device",
+        unit="bytes",
+        better="lower",
+        formula="highest memory of the process on the GPU, its CUDA context included where the driver tells it",
     ),
     Metric(
         benchmark="track_matrix_product_peak",
