@@ -58,6 +58,19 @@ def test_without_a_driver_every_gpu_backend_says_so(monkeypatch: pytest.MonkeyPa
         gpu.find.cache_clear()
 
 
+def test_a_gpu_that_was_asked_for_and_is_missing_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not hundreds of n/a cells; those of the CPU need no GPU."""
+    monkeypatch.setattr(gpu, "find", lambda: "no NVIDIA driver on this machine")
+    model = [models.get("ResNet50")]
+    for names, device in ([], "cuda"), (["eager", "cuda.tensorrt"], None):
+        with pytest.raises(errors.NoDevice, match="there is no GPU to measure on: no NVIDIA driver") as caught:
+            bench.check_devices(bench.plan(model, names, None, None, device=device))
+        assert caught.value.exit_code == 47
+    bench.check_devices(bench.plan(model, [], None, None))
+    monkeypatch.setattr(gpu, "find", lambda: HOPPER)
+    bench.check_devices(bench.plan(model, [], None, None, device="cuda"))
+
+
 def test_the_device_decides_which_backends_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a GPU both devices by default; a GPU is measured at more batches; a CPU's table is not drowned."""
 

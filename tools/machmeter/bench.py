@@ -33,7 +33,7 @@ from machmeter import (
 from machmeter.artifacts import Store
 from machmeter.backends.base import Backend
 from machmeter.cells import Cell
-from machmeter.errors import DiskFull, NothingSelected, UnknownName, Unsupported, from_os_error
+from machmeter.errors import DiskFull, NoDevice, NothingSelected, UnknownName, Unsupported, from_os_error
 from machmeter.isolation import in_child
 from machmeter.listening import Measured, Say
 from machmeter.models import Model
@@ -136,6 +136,13 @@ def _backends(names: list[str], device: str | None) -> list[Backend]:
     wanted = [device] if device else ["cpu", *(["cuda"] if isinstance(gpu.find(), gpu.Gpu) else [])]
     stacks = {"cpu": STACK, "cuda": "cuda"}
     return [item for item in known if item.device in wanted and item.stack == stacks[item.device]]
+
+
+def check_devices(parts: Iterable[Part]) -> None:
+    """Raise NoDevice where `parts` measure on a GPU and there is none: every cell would be n/a for that reason."""
+    found = gpu.find()
+    if isinstance(found, str) and any(cell.device == "cuda" for part in parts for cell in part.cells):
+        raise NoDevice(f"there is no GPU to measure on: {found}")
 
 
 def fetch_weights(chosen: list[Model]) -> None:

@@ -57,6 +57,7 @@ def bench_command(
         all_options=all_options,
         with_offline=with_offline,
     )
+    bench.check_devices(parts)
     bench.check_folders(project)
     bench.fetch_weights(chosen)
     bench.run(parts, project, say, attribute or [])
