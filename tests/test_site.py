@@ -230,7 +230,7 @@ def test_the_ladder_marks_what_made_it_slower(own: Path) -> None:
 
 def test_published_claims_are_judged_by_what_was_measured_on_the_machine(own: Path, tmp_path: Path) -> None:
     """The CPU's ladder answers two; for those about a GPU the page says what is missing."""
-    on_cpu = rows((own / "model/box/ResNet50.html").read_text(), "claims")
+    on_cpu = rows((own / "model/box/ResNet50.html").read_text(), "claims-table")
     assert len(on_cpu) == 9
     assert on_cpu[1].endswith(
         "Missing: cuda.tensorrt fp16 batch 1; cuda.tensorrt fp16 batch 8; cuda.tensorrt fp16 batch 32; "
@@ -241,7 +241,7 @@ def test_published_claims_are_judged_by_what_was_measured_on_the_machine(own: Pa
 
     stores.gpu(tmp_path / "results")
     page = (built(tmp_path)[0] / "model/box/ResNet50.html").read_text()
-    on_gpu = rows(page, "claims")
+    on_gpu = rows(page, "claims-table")
     assert on_gpu[1].startswith("TensorRT is ahead of PyTorch at every batch (published comparison")
     assert on_gpu[1].endswith(
         "batch 1: 2.00 × (1000 to 500 images/s); batch 8: 2.00 × (4000 to 2000 images/s); batch 32: 2.50 × (10000 to "

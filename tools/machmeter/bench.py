@@ -141,7 +141,7 @@ def _backends(names: list[str], device: str | None) -> list[Backend]:
 def check_devices(parts: Iterable[Part]) -> None:
     """Raise NoDevice where `parts` measure on a GPU and there is none: every cell would be n/a for that reason."""
     found = gpu.find()
-    if isinstance(found, str) and any(cell.device == "cuda" for part in parts for cell in part.cells):
+    if isinstance(found, str) and any(cell.key().startswith("cuda.") for part in parts for cell in part.cells):
         raise NoDevice(f"there is no GPU to measure on: {found}")
 
 
