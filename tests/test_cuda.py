@@ -454,3 +454,20 @@ assert found["record"]["fidelity"]["top1_agreement"] == 1.0
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env=variables)
     assert done.returncode == 0, done.stderr[-2000:] + done.stdout
     assert "cpu.eager.StandIn(fp32, contiguous, 1)" in done.stdout
+
+
+@pytest.mark.models
+def test_tf32_is_allowed_for_tf32_alone_and_what_was_set_before_comes_back() -> None:
+    """torch's own switches, which it has without a GPU too; cuDNN's is on by default."""
+    import torch
+
+    from machmeter.backends.cuda import _session
+
+    def allowed() -> tuple[bool, bool]:
+        return torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
+
+    before = allowed()
+    for precision, wanted in (("tf32", (True, True)), ("fp32", (False, False)), ("fp16", (False, False))):
+        with _session.matmul_precision(precision):
+            assert allowed() == wanted
+        assert allowed() == before

@@ -73,11 +73,15 @@ def memory_told() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if "out of memory" in str(error).lower():
-            import torch
-
-            error.peak_bytes = torch.cuda.max_memory_reserved() or None  # type: ignore[attr-defined]
+        _tell_memory(error)
         raise
+
+
+def _tell_memory(error: Exception) -> None:
+    if "out of memory" in str(error).lower():
+        import torch
+
+        error.peak_bytes = torch.cuda.max_memory_reserved() or None  # type: ignore[attr-defined]
 
 
 class GpuSession:
@@ -114,11 +118,15 @@ class GpuSession:
     def run(self, placed: Any) -> None:
         """Run a placed batch; return when the GPU has finished."""
         torch = self._torch
-        with memory_told(), torch.inference_mode(), torch.cuda.stream(self._stream):
-            self._events[0].record(self._stream)
-            self._answers = self._enqueue(placed)
-            self._events[1].record(self._stream)
-            self._stream.synchronize()
+        try:
+            with torch.inference_mode(), torch.cuda.stream(self._stream):
+                self._events[0].record(self._stream)
+                self._answers = self._enqueue(placed)
+                self._events[1].record(self._stream)
+                self._stream.synchronize()
+        except Exception as error:
+            _tell_memory(error)
+            raise
 
     def __call__(self, batch: NDArray[np.float32]) -> NDArray[np.float32]:
         """Place `batch`, run it, and return N x classes in host memory."""
