@@ -1,12 +1,14 @@
 # Everything a contributor or a user runs. `make` alone prints this list.
 .DEFAULT_GOAL := help
-.PHONY: help setup bench show site serve test test-quick test-cuda lint bench-harness bench-site bench-changes bench-compare clean
+.PHONY: help setup tools path packages bench show site serve test test-quick test-cuda pytest controls lint lint-workflows \
+	bench-harness bench-site bench-changes bench-compare bench-results clean
 
 PYTHON ?= python3
 MODEL ?= ResNet50
 BENCH ?=
 SITE ?=
-VENV := .venv
+VENV ?= .venv
+APT ?= sudo apt-get
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
@@ -28,6 +30,26 @@ $(VENV)/.cpu: $(VENV)/bin/python requirements/cpu.txt requirements/tools.txt pyp
 $(VENV)/.dev: $(VENV)/.cpu requirements/dev.txt
 	$(PIP) -r requirements/dev.txt
 	@touch $@
+
+tools: $(VENV)/.tools  ## Make .venv with the commands alone: no framework (what a workflow needs that measures in asv's own environments)
+
+$(VENV)/.tools: $(VENV)/bin/python requirements/minimal.txt requirements/tools.txt pyproject.toml
+	$(PIP) -r requirements/minimal.txt -r requirements/tools.txt
+	$(PIP) --no-deps --editable .
+	@touch $@
+
+path:  ## In a job of GitHub Actions: let the later steps find the commands
+	@test -n "$(GITHUB_PATH)" || { echo "GITHUB_PATH is not set: this is for jobs of GitHub Actions"; exit 1; }
+	@echo "$(abspath $(BIN))" >> "$(GITHUB_PATH)"
+
+packages:  ## Install the Debian packages that tests and the tuning ladder use beside the README's (asks for root)
+	$(APT) update -qq
+	$(APT) install -y -qq numactl libtcmalloc-minimal4 libjemalloc2 libtbb12
+
+controls: $(VENV)/.cpu  ## Let asv check every benchmark, and run the machine controls once
+	$(BIN)/asv machine --yes
+	$(BIN)/asv check --python=same
+	$(BIN)/asv run --python=same --quick --show-stderr --bench '^control\.(Null|Machine)\.'
 
 bench: setup  ## Measure MODEL (default ResNet50; 'all' for every model) on every CPU backend, then show the table; BENCH=... passes options
 	$(BIN)/machmeter bench $(foreach model,$(MODEL),--model $(model)) $(BENCH)
@@ -54,16 +76,26 @@ node_modules/.ready: package.json package-lock.json
 test: $(VENV)/.dev node_modules/.ready lint  ## Check the style and run every test (real models, real asv: 10 to 15 minutes on 2 cores)
 	$(BIN)/python -m pytest
 
+pytest: $(VENV)/.dev node_modules/.ready  ## Run every test, without the style checks
+	$(BIN)/python -m pytest
+
 test-quick: $(VENV)/.dev node_modules/.ready  ## Run the tests that need no real model (two minutes, no network)
 	$(BIN)/python -m pytest -m "not models and not network"
 
 test-cuda:  ## Try the GPU backends on this machine's GPU (under 8 minutes; needs torch and NumPy, installs nothing)
 	$(PYTHON) tools/test_cuda.py $(BENCH)
 
-lint: $(VENV)/.dev  ## ruff and mypy
+lint: $(VENV)/.dev lint-workflows  ## ruff, mypy, and what checks the workflows
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+lint-workflows: $(VENV)/.dev  ## Check .github/ (needs no network)
+	$(BIN)/zizmor --offline --quiet --no-progress --persona pedantic .github
+	$(BIN)/jactionlint --no-online --strict-exit --shellcheck $(BIN)/shellcheck
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(BIN)/yamllint --strict .github
 
 bench-harness: setup  ## Measure what our harness itself costs, against each runtime's own tools
 	$(BIN)/python tools/bench_harness.py
@@ -73,6 +105,9 @@ bench-site: setup node_modules/.site  ## Measure building the site of a large ge
 
 bench-changes: $(VENV)/.dev  ## Try detectors of steps, asv's among them, on simulated histories (a minute on 2 idle cores)
 	$(BIN)/python tools/bench_changes.py
+
+bench-results: setup  ## Measure the results branch: pushing onto 5,000 files, eight at once, its size
+	$(BIN)/python tools/bench_results.py $(BENCH)
 
 bench-compare: $(VENV)/.dev  ## Try the judgement of comparisons on simulated measurements, asv's rule beside it (a minute)
 	$(BIN)/python tools/bench_compare.py $(BENCH)

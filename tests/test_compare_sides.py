@@ -162,6 +162,14 @@ def test_any_asv_project_has_one_process_a_side(tmp_path: Path) -> None:
     assert found.result == "regression"
 
 
+def test_a_number_that_is_too_large_is_none(tmp_path: Path) -> None:
+    """It would be no number in strict JSON."""
+    write_result(tmp_path / "results", 1, {"m.track_x": ([], [1.5e308])})
+    write_catalogue(tmp_path / "results", {"m.track_x": {"type": "track", "unit": "min"}})
+    (found,) = sides.read_side(tmp_path / "results", "box", commit(1)).rows
+    assert (found.status, found.processes) == ("failed", [])
+
+
 def test_evidence_that_cannot_be_read_is_none(store: Path) -> None:
     """asv's one number is left."""
     (store.parent / "evidence" / "box" / f"{commit(1)[:8]}-env.json").write_text('{"schema": 1, "runs": {"r": 3}}')
@@ -268,3 +276,22 @@ def test_a_file_that_is_no_result_is_told(tmp_path: Path, content: str, words: s
     path.write_text(content)
     with pytest.raises(SideUnknown, match=words):
         sides.read_side(tmp_path, "box", str(path))
+
+
+def test_a_store_from_the_results_branch_has_the_same_sides(store: Path) -> None:
+    """There each file's name ends in a hash, and a commit that was measured again has a further file."""
+    expected = sides.read_side(store, "box", commit(1))
+    for path in [*store.glob("box/0*.json"), *store.parent.glob("evidence/box/*.json")]:
+        path.rename(path.with_name(f"{path.stem}.0123456789abcdef.json"))
+    assert sides.read_side(store, "box", commit(1)) == expected
+    again = {"control.Machine.time_matrix_product": ([], [0.2])}
+    path = write_result(store, 1, again, environment="env", file=f"{commit(1)[:8]}-env.fedcba9876543210.json")
+    content = json.loads(path.read_text())
+    for row in content["results"].values():
+        row[3] += 1000
+    path.write_text(json.dumps(content))
+    before, after = rows(expected), rows(sides.read_side(store, "box", commit(1)))
+    control = ("control.Machine", "time_matrix_product")
+    assert [process.value for process in after.pop(control).processes] == [0.2]
+    before.pop(control)
+    assert after == before

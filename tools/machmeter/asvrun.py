@@ -46,10 +46,14 @@ class AsvRun:
 
 def evidence_file(results: Path, machine: str, commit: str, environment: str) -> Path:
     """Return where the evidence of one machine, commit and environment is kept."""
-    name = environment
-    if len(name) >= 128:  # asv's own rule for its result files
-        name = "env-" + hashlib.md5(name.encode()).hexdigest()
-    return evidence_folder(results) / machine / f"{commit[:8]}-{name}.json"
+    return evidence_folder(results) / machine / f"{file_stem(commit, environment)}.json"
+
+
+def file_stem(commit: str, environment: str) -> str:
+    """Return what the files of one commit and environment are called, by asv's own rule for its result files."""
+    if len(environment) >= 128:
+        environment = "env-" + hashlib.md5(environment.encode()).hexdigest()
+    return f"{commit[:8]}-{environment}"
 
 
 def evidence_folder(results: Path) -> Path:

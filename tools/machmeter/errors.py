@@ -142,6 +142,96 @@ class NotAccepted(MachmeterError):
     exit_code = 35
 
 
+class ResultsUnfit(MachmeterError):
+    """A file of results or evidence is damaged, or is not what its name says: nothing was pushed."""
+
+    exit_code = 36
+
+
+class BranchDamaged(MachmeterError):
+    """The results branch, or a folder with its files, has files that are damaged, changed or gone."""
+
+    exit_code = 37
+
+
+class RemoteUnreachable(MachmeterError):
+    """The remote does not exist, does not answer, or failed half-way."""
+
+    exit_code = 38
+
+
+class RemoteRefused(MachmeterError):
+    """The remote answered and refused: a login that has no rights, or a rule or a hook there."""
+
+    exit_code = 39
+
+
+class NotResultsBranch(MachmeterError):
+    """The branch exists and was not made by `machmeter results push`."""
+
+    exit_code = 40
+
+
+class BranchBusy(MachmeterError):
+    """Others pushed first each time, as often as was tried."""
+
+    exit_code = 41
+
+
+class CommitUnknown(MachmeterError):
+    """What should be compared is no commit of this repository, or there is no repository."""
+
+    exit_code = 24
+
+
+class NoMergeBase(MachmeterError):
+    """The commits to compare have no commit in common that this clone knows."""
+
+    exit_code = 25
+
+
+class Uncommitted(MachmeterError):
+    """There are changes that no commit has, and commits are what is compared."""
+
+    exit_code = 26
+
+
+class OutputTaken(MachmeterError):
+    """The output folder holds another comparison, or something that cannot be read."""
+
+    exit_code = 27
+
+
+class BadBudget(MachmeterError):
+    """A time to spend was given that cannot be read."""
+
+    exit_code = 28
+
+
+class Busy(MachmeterError):
+    """Another comparison is being measured here: both would disturb each other."""
+
+    exit_code = 29
+
+
+class Interrupted(MachmeterError):
+    """The user, or whoever runs this, asked it to end."""
+
+    exit_code = 130
+
+
+class NotReady(MachmeterError):
+    """The machine would not measure steadily, and `machmeter doctor --strict` was asked."""
+
+    exit_code = 42
+
+
+class RunnersInvalid(MachmeterError):
+    """The list of machines that measure cannot be used."""
+
+    exit_code = 43
+
+
 class Unsupported(NotImplementedError):
     """The cell cannot exist here: a missing package, CPU feature or combination. asv shows "n/a".
 

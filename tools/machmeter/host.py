@@ -25,7 +25,8 @@ def root() -> Path:
     return Path(os.environ.get("MACHMETER_HOST_ROOT", "/"))
 
 
-def _read(relative: str) -> str | None:
+def read(relative: str) -> str | None:
+    """Return the text of the kernel's file `relative` (to the root), or None where it cannot be read."""
     try:
         return (root() / relative).read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
@@ -62,7 +63,7 @@ def affinity() -> set[int]:
 def cpu() -> Cpu:
     """Return the processor as the kernel describes it, restricted to the CPUs this process may use."""
     model, flags = platform.processor() or platform.machine(), set[str]()
-    for line in (_read("proc/cpuinfo") or "").splitlines():
+    for line in (read("proc/cpuinfo") or "").splitlines():
         key, _, value = (part.strip() for part in line.partition(":"))
         if key == "model name":
             model = value
@@ -81,8 +82,8 @@ def cpu() -> Cpu:
 def _core(number: int) -> tuple[str, str]:
     """Return the physical core of logical CPU `number`: its package and its number there."""
     topology = f"sys/devices/system/cpu/cpu{number}/topology"
-    core = _read(f"{topology}/core_id")
-    return (_read(f"{topology}/physical_package_id") or "0", core) if core is not None else ("unknown", str(number))
+    core = read(f"{topology}/core_id")
+    return (read(f"{topology}/physical_package_id") or "0", core) if core is not None else ("unknown", str(number))
 
 
 def physical_cores(cpus: set[int]) -> set[tuple[str, str]]:
@@ -110,7 +111,7 @@ class Limits:
 def _cgroup_folders() -> list[str]:
     """Return the control-group folders of this process, innermost first, relative to the root."""
     folders = []
-    for line in (_read("proc/self/cgroup") or "").splitlines():
+    for line in (read("proc/self/cgroup") or "").splitlines():
         _, controllers, path = [*line.split(":", 2), "", ""][:3]
         wanted = {"": "", "cpu,cpuacct": "cpu,cpuacct", "cpu": "cpu", "memory": "memory"}.get(controllers)
         if wanted is None:
@@ -127,19 +128,19 @@ def limits() -> Limits:
     memories: list[int] = []
     throttled: list[int] = []
     for folder in _cgroup_folders():
-        quota, period = [*(_read(f"{folder}/cpu.max") or "").split(), "", ""][:2]
+        quota, period = [*(read(f"{folder}/cpu.max") or "").split(), "", ""][:2]
         if not quota:
             quota, period = (
-                _read(f"{folder}/cpu.cfs_quota_us") or "",
-                _read(f"{folder}/cpu.cfs_period_us") or "",
+                read(f"{folder}/cpu.cfs_quota_us") or "",
+                read(f"{folder}/cpu.cfs_period_us") or "",
             )
         if quota.isdigit() and period.isdigit() and int(period):
             quotas.append(int(quota) / int(period))
         for name in ("memory.max", "memory.limit_in_bytes"):
-            value = _read(f"{folder}/{name}") or ""
+            value = read(f"{folder}/{name}") or ""
             if value.isdigit() and int(value) < 1 << 60:  # version 1 writes a huge number for "no limit"
                 memories.append(int(value))
-        for line in (_read(f"{folder}/cpu.stat") or "").splitlines():
+        for line in (read(f"{folder}/cpu.stat") or "").splitlines():
             if line.startswith("nr_throttled "):
                 throttled.append(int(line.split()[1]))
     return Limits(
@@ -161,7 +162,7 @@ def thread_budget() -> int:
 
 
 def _memory_total() -> int | None:
-    for line in (_read("proc/meminfo") or "").splitlines():
+    for line in (read("proc/meminfo") or "").splitlines():
         if line.startswith("MemTotal:"):
             return int(line.split()[1]) * 1024
     return None
@@ -178,9 +179,9 @@ def last_level_cache_bytes() -> int:
     sizes: dict[int, dict[str, int]] = {}  # by level, then by the CPUs that share a cache
     for folder in (root() / "sys/devices/system/cpu").glob("cpu[0-9]*/cache/index*"):
         relative = folder.relative_to(root())
-        level, size = _read(f"{relative}/level") or "", _read(f"{relative}/size") or ""
+        level, size = read(f"{relative}/level") or "", read(f"{relative}/size") or ""
         if level.isdigit() and size.endswith("K") and size[:-1].isdigit():
-            sharing = _read(f"{relative}/shared_cpu_list") or folder.parts[-3]
+            sharing = read(f"{relative}/shared_cpu_list") or folder.parts[-3]
             sizes.setdefault(int(level), {})[sharing] = int(size[:-1]) * 1024
     return sum(sizes[max(sizes)].values()) if sizes else 0
 
@@ -197,17 +198,17 @@ def facts() -> dict[str, object]:
         "kernel": platform.release(),
         "system": platform.system(),
         "architecture": platform.machine(),
-        "governor": _read(f"{cpufreq}/scaling_governor"),
-        "turbo_disabled": _read("sys/devices/system/cpu/intel_pstate/no_turbo"),
+        "governor": read(f"{cpufreq}/scaling_governor"),
+        "turbo_disabled": read("sys/devices/system/cpu/intel_pstate/no_turbo"),
         "transparent_huge_pages": transparent_huge_pages(),
-        "virtualized": " hypervisor " in f" {_read('proc/cpuinfo') or ''} ".replace("\n", " "),
+        "virtualized": " hypervisor " in f" {read('proc/cpuinfo') or ''} ".replace("\n", " "),
     }
 
 
 def busy_seconds(cpus: set[int]) -> float | None:
     """Return the time that `cpus` were busy since the machine started, with what a hypervisor took from them."""
     ticks, found = 0, False
-    for line in (_read("proc/stat") or "").splitlines():
+    for line in (read("proc/stat") or "").splitlines():
         name, *fields = line.split()
         if name.startswith("cpu") and name[3:].isdigit() and int(name[3:]) in cpus:
             user, nice, system, _, _, interrupts, soft, stolen = (int(field) for field in (fields + ["0"] * 8)[:8])
@@ -217,7 +218,7 @@ def busy_seconds(cpus: set[int]) -> float | None:
 
 def transparent_huge_pages() -> str | None:
     """Return when the kernel gives huge pages, such as "always [madvise] never", or None where it does not tell."""
-    return _read("sys/kernel/mm/transparent_hugepage/enabled")
+    return read("sys/kernel/mm/transparent_hugepage/enabled")
 
 
 _ALLOCATORS = ("tcmalloc", "jemalloc", "mimalloc")

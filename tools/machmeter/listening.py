@@ -59,6 +59,8 @@ def endings(project: Path, run_name: str) -> dict[str, dict[str, Any]]:
     folder = asvrun.evidence_folder(asvrun.results_folder(project)) / asvrun.machine_name()
     endings: dict[str, dict[str, Any]] = {}
     for path in folder.glob("*.json"):
+        if evidence.is_pulled(path):
+            continue
         content = evidence.settle_file(path) or {"runs": {}}
         for cell, processes in content["runs"].get(run_name, {"cells": {}})["cells"].items():
             bad = [record for record in processes.values() if record["status"] != "ok"]

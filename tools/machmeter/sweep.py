@@ -164,8 +164,9 @@ class _Version:
     def unmeasured(self) -> list[Cell]:
         """Return the cells that are not on record as measured at this commit from the same artifacts."""
         path = asvrun.evidence_file(self._results, asvrun.machine_name(), self._commit, self._environment)
-        content = evidence.settle_file(path) if path.is_file() else None
-        runs = list(content["runs"].values()) if content else []
+        if path.is_file():
+            evidence.settle_file(path)
+        runs = list(evidence.runs_at(path).values())
         return [
             cell
             for cell in self._prepared.cells

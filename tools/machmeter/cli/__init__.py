@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from machmeter.cli import comparing, github, measuring, showing, site
+from machmeter.cli import comparing, github, machines, measuring, publishing, pullrequest, showing, site
 from machmeter.errors import MachmeterError
 
 app = typer.Typer(
@@ -20,8 +20,12 @@ app = typer.Typer(
 app.add_typer(measuring.commands)
 app.add_typer(showing.commands)
 app.add_typer(comparing.commands)
+app.add_typer(pullrequest.commands)
 app.add_typer(site.commands, name="site")
 app.add_typer(github.commands, name="github")
+app.add_typer(publishing.commands, name="results")
+app.add_typer(machines.commands)
+app.add_typer(machines.runner_commands, name="runners")
 
 INTERRUPTED = "interrupted; what was finished is kept: 'machmeter show' and 'machmeter versions' show it"
 

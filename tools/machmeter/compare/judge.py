@@ -7,14 +7,13 @@ false-discovery rate, and nothing below the smallest change that counts for its 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from machmeter.compare import comparable, limits, pairing, statistics
+from machmeter.compare import comparable, evaluating, limits, pairing, placing, statistics
+from machmeter.compare.evaluating import Judged
 from machmeter.compare.model import (
     Comparison,
     Described,
@@ -22,7 +21,6 @@ from machmeter.compare.model import (
     Lone,
     Mean,
     Measurements,
-    Row,
     Shift,
     Side,
     Verdict,
@@ -30,8 +28,6 @@ from machmeter.compare.model import (
 from machmeter.compare.pairing import Pair
 from machmeter.history.compare import verdict as direction_of
 from machmeter.history.compare import words as words_of
-
-Key = tuple[str, str]  # cell and metric
 
 _RANK: dict[Verdict, int] = {
     "regression": 0,
@@ -41,27 +37,14 @@ _RANK: dict[Verdict, int] = {
     "not judged": 4,
     "no change": 5,
 }
-_KINDS = ("failed", "refused", "failing", "removed", "fixed", "new", "n/a")
-_WITHOUT = ("n/a", "not run")
-_LARGEST = 690.0  # no logarithm of a ratio beyond this: it would be no number in JSON
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Judged:
-    """A pair with what the statistics say of it, in logarithms; None where there is nothing to say."""
-
-    pair: Pair
-    middle: float | None = None
-    low: float | None = None
-    high: float | None = None
-    p: float | None = None
+_MOST = 1e300
 
 
 def compare(measurements: Measurements) -> Comparison:
     """Judge what was measured."""
     base, head = measurements.base, measurements.head
     incomparable = comparable.reasons(base, head)
-    pairs, lone = _sort(base, head, interleaved=measurements.interleaved)
+    pairs, lone = placing.sort(base, head, interleaved=measurements.interleaved)
     findings: list[Finding] = []
     shift: Shift | None = None
     if not incomparable:
@@ -86,95 +69,34 @@ def compare(measurements: Measurements) -> Comparison:
     )
 
 
-def undecided(measurements: Measurements) -> set[Key]:
+def undecided(measurements: Measurements) -> set[placing.Key]:
     """Return the cells and metrics of which more rounds would say more.
 
-    Those are the undecided ones, and those with too few undisturbed rounds so far; never what is measured once.
+    Those are the undecided ones, those with too few undisturbed rounds so far, and findings that only just are some:
+    what is looked at after every round would otherwise be found by chance in the end. Never what is measured once.
     """
     findings = compare(measurements).findings
     few = {
         (pair.cell, pair.metric)
-        for pair in _sort(measurements.base, measurements.head, interleaved=measurements.interleaved)[0]
+        for pair in placing.sort(measurements.base, measurements.head, interleaved=measurements.interleaved)[0]
         if pair.why_not and not pair.control
     }
     return {
         (item.cell, item.metric)
         for item in findings
-        if item.verdict == "undecided" or (item.verdict == "not judged" and (item.cell, item.metric) in few)
+        if item.verdict == "undecided"
+        or (item.verdict == "not judged" and (item.cell, item.metric) in few)
+        or (
+            item.q is not None and limits.CONFIRMED < item.q <= limits.FALSE_DISCOVERIES and item.verdict != "no change"
+        )
     }
-
-
-# ------------------------------------------------------------------ what can be put side by side
-
-
-def _sort(base: Side, head: Side, *, interleaved: bool) -> tuple[list[Pair], list[Lone]]:
-    """Return what both sides have, and what cannot be put side by side, in the order in which it should be read."""
-    pairs: list[Pair] = []
-    lone: list[Lone] = []
-    rows = [_by_key(side.rows) for side in (base, head)]
-    twice = {
-        key for side in (base, head) for key, count in Counter(_key(row) for row in side.rows).items() if count > 1
-    }
-    for key in {**rows[0], **rows[1]}:
-        before, after = rows[0].get(key), rows[1].get(key)
-        if key in twice:
-            lone.append(Lone(cell=key[0], metric=key[1], kind="refused", reason="it is there twice on one side"))
-        elif _has_number(before) and _has_number(after):
-            assert before is not None
-            assert after is not None
-            if reason := pairing.difference(before, after):
-                lone.append(Lone(cell=key[0], metric=key[1], kind="refused", reason=reason))
-            else:
-                pairs.append(pairing.pair(before, after, interleaved=interleaved))
-        elif found := _lone(key, before, after, head.error):
-            lone.append(found)
-    return pairs, sorted(lone, key=lambda item: _KINDS.index(item.kind))
-
-
-def _key(row: Row) -> Key:
-    return row.cell, row.metric
-
-
-def _by_key(rows: Iterable[Row]) -> dict[Key, Row]:
-    return {_key(row): row for row in rows}
-
-
-def _has_number(row: Row | None) -> bool:
-    return row is not None and row.status == "ok" and bool(row.processes)
-
-
-def _lone(key: Key, before: Row | None, after: Row | None, error: str) -> Lone | None:
-    """Return why `key` has no number on one side or on either; None where nobody tried on either."""
-
-    def made(kind: str, reason: str) -> Lone:
-        return Lone(cell=key[0], metric=key[1], kind=kind, reason=reason[:1000])  # type: ignore[arg-type]
-
-    there = _has_number(before)
-    if after is None or after.status in _WITHOUT or (after.status == "ok" and not after.processes):
-        if there:
-            if after is None and error:
-                return made("failed", error)
-            missing = "not in head" if after is None else after.reason or f"{after.status} in head"
-            return made("removed", missing)
-        if before is not None and before.status == "failed":
-            return made("failing" if after is None and error else "removed", before.reason or "failed in base")
-        return made("n/a", after.reason or "n/a on both sides") if before and after and after.status == "n/a" else None
-    if after.status == "failed":
-        reason = after.reason or "failed"
-        # What is new and fails did work nowhere before: it is no regression, and it is told.
-        return made("failed" if there else "failing", reason)
-    if before is None:
-        return made("new", "not in base")
-    if before.status == "failed":
-        return made("fixed", before.reason or "failed in base")
-    return made("new", before.reason or f"{before.status} in base")
 
 
 # ------------------------------------------------------------------ what the numbers say
 
 
 def _findings(pairs: Sequence[Pair], shift: Shift | None, interleaved: bool) -> list[Finding]:
-    judged = _judge(pairs)
+    judged = evaluating.judge_all(pairs)
     known = [item.p for item in judged if item.p is not None]
     corrected = iter(statistics.discoveries(np.array(known, float)).tolist())
     found = [
@@ -184,53 +106,13 @@ def _findings(pairs: Sequence[Pair], shift: Shift | None, interleaved: bool) -> 
     return sorted(found, key=lambda item: (_RANK[item.verdict], -_effect(item), item.cell, item.metric))
 
 
-def _judge(pairs: Sequence[Pair]) -> list[_Judged]:
-    """Return what the statistics say of each pair: each metric's rows are one table for them."""
-    found: dict[int, _Judged] = {}
-    groups: dict[tuple[str, bool], list[int]] = {}
-    for place, pair in enumerate(pairs):
-        if pair.why_not or pair.once or not all(map(pairing.is_usable, (*pair.base, *pair.head))):
-            found[place] = _Judged(pair=pair)
-        else:
-            groups.setdefault((pair.metric, pair.matched), []).append(place)
-    for places in groups.values():
-        some = [pairs[place] for place in places]
-        estimates = statistics.estimates(_summaries(some))
-        for place, middle, low, high, p in zip(
-            places, estimates.middle, estimates.low, estimates.high, estimates.p, strict=True
-        ):
-            found[place] = _Judged(
-                pair=pairs[place], middle=float(middle), low=float(low), high=float(high), p=float(p)
-            )
-    return [found[place] for place in range(len(pairs))]
-
-
-def _summaries(pairs: Sequence[Pair]) -> statistics.Spread:
-    """Return the summary of each of `pairs`; those with as many processes are summarised at once."""
-    middle, error, freedom = (np.empty(len(pairs)) for _ in range(3))
-    sizes: dict[tuple[int, int], list[int]] = {}
-    for place, pair in enumerate(pairs):
-        sizes.setdefault((len(pair.base), len(pair.head)), []).append(place)
-    known: statistics.Table | None = None
-    for places in sorted(sizes.values(), key=len, reverse=True):  # what most rows tell of noise holds for the others
-        base = np.log([pairs[place].base for place in places])
-        head = np.log([pairs[place].head for place in places])
-        if pairs[0].matched:
-            known = known or statistics.table(head - base)
-            found = statistics.paired(head - base, known)
-        else:
-            found = statistics.blocks(base, head)
-        middle[places], error[places], freedom[places] = found.middle, found.error, found.freedom
-    return statistics.Spread(middle=middle, error=error, freedom=freedom)
-
-
 def _shift(controls: Sequence[Pair]) -> Shift | None:
     """Return the control that moved farthest, if one certainly moved by more than what counts."""
     moved = []
-    judged = [item for item in _judge(controls) if item.p is not None]
+    judged = [item for item in evaluating.judge_all(controls) if item.p is not None]
     corrected = statistics.discoveries(np.array([item.p for item in judged], float))
     for item, q in zip(judged, corrected, strict=True):
-        if item.middle is None or item.low is None or item.high is None or not _within(item):
+        if item.middle is None or item.low is None or item.high is None or not item.within:
             continue
         if q <= limits.FALSE_DISCOVERIES and abs(item.middle) >= math.log1p(item.pair.limit.smallest(1.0)):
             moved.append(item)
@@ -248,7 +130,7 @@ def _shift(controls: Sequence[Pair]) -> Shift | None:
     )
 
 
-def _finding(item: _Judged, q: float | None, shift: Shift | None, *, interleaved: bool) -> Finding:
+def _finding(item: Judged, q: float | None, shift: Shift | None, *, interleaved: bool) -> Finding:
     pair = item.pair
     base, head = pair.middle
     smallest = pair.limit.smallest(base, once=pair.once)
@@ -262,36 +144,37 @@ def _finding(item: _Judged, q: float | None, shift: Shift | None, *, interleaved
         unit=pair.unit,
         better=pair.better,
         verdict=verdict,
-        base=base,
-        head=head,
+        base=_bounded(base),
+        head=_bounded(head),
         ratio=ratio,
         low=low,
         high=high,
         p=item.p,
         q=q,
-        minimum=min(smallest, 1e300),
+        minimum=min(smallest, _MOST),
         pairs=min(len(pair.base), len(pair.head)),
         words=words[:1000],
     )
 
 
-def _ratios(item: _Judged, base: float, head: float) -> tuple[float | None, float | None, float | None]:
+def _bounded(value: float) -> float:
+    """Return `value` as a document can hold it: a unit's factor may have made it larger."""
+    return max(-_MOST, min(_MOST, value))
+
+
+def _ratios(item: Judged, base: float, head: float) -> tuple[float | None, float | None, float | None]:
     """Return the ratio and its interval; the ratio alone where nothing is known of its certainty."""
-    if item.middle is not None and _within(item):
+    if item.middle is not None and item.within:
         assert item.low is not None
         assert item.high is not None
         return math.exp(item.middle), math.exp(item.low), math.exp(item.high)
     if pairing.is_usable(base) and pairing.is_usable(head):
         logarithm = math.log(head) - math.log(base)
-        return (math.exp(logarithm) if abs(logarithm) < _LARGEST else None), None, None
+        return (math.exp(logarithm) if abs(logarithm) < evaluating.LARGEST_LOGARITHM else None), None, None
     return None, None, None
 
 
-def _within(item: _Judged) -> bool:
-    return all(number is not None and abs(number) < _LARGEST for number in (item.middle, item.low, item.high))
-
-
-def _verdict(item: _Judged, q: float | None, smallest: float, shift: Shift | None) -> tuple[Verdict, str]:
+def _verdict(item: Judged, q: float | None, smallest: float, shift: Shift | None) -> tuple[Verdict, str]:
     """Return the verdict, and words where a ratio does not say it."""
     pair = item.pair
     base, head = pair.middle
@@ -299,7 +182,7 @@ def _verdict(item: _Judged, q: float | None, smallest: float, shift: Shift | Non
         return "not judged", pair.why_not
     if pair.once:
         return _by_size(pair, base, head, smallest)
-    if item.middle is None or q is None or not _within(item):
+    if item.middle is None or q is None or not item.within:
         return _without_ratio(pair, base, head)
     assert item.low is not None
     assert item.high is not None
@@ -359,20 +242,22 @@ def _result(
     measurements: Measurements, incomparable: bool, findings: Sequence[Finding], lone: Sequence[Lone]
 ) -> Literal["no regression", "regression", "could not judge"]:
     """Return what a script should be told."""
+    if measurements.head.error and not measurements.base.error:
+        return "regression"  # base can be measured and head cannot
     if any(item.kind == "failed" for item in lone) or any(item.verdict == "regression" for item in findings):
         if not incomparable and not measurements.base.error:
             return "regression"
         return "could not judge"
     timed = [item for item in findings if not _known_once(item)]
     decided = [item for item in timed or findings if item.verdict not in ("undecided", "not judged")]
-    if incomparable or measurements.base.error or measurements.head.error or not decided:
+    if incomparable or measurements.base.error or not decided:
         return "could not judge"
     return "no regression"
 
 
 def _known_once(item: Finding) -> bool:
     limit = limits.limit(item.metric, item.unit)
-    return limit.exact or (limit.once > 0.0 and item.pairs == 1)
+    return limit.exact or (limit.once > 0.0 and item.pairs < limits.LEAST_PAIRS)
 
 
 def _described(side: Side) -> Described:

@@ -14,9 +14,11 @@ ENOUGH_PAIRS = 8
 # Two sides measured one after the other: the machine alone has made 17 % between such blocks.
 BETWEEN_BLOCKS = 0.25
 
-# More of the CPUs than this, and a process was disturbed: as in machmeter.disturbance.
 CERTAINTY = 0.95
 FALSE_DISCOVERIES = 0.05
+
+# A finding that is as sure as this needs no more rounds.
+CONFIRMED = 0.005
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +28,7 @@ class Limit:
     relative: float = 0.0  # of base
     absolute: float = 0.0  # in the metric's own unit, where a relative change says nothing
     exact: bool = False  # the same every time it is measured: one process is enough, and a p-value has no meaning
-    once: float = 0.0  # relative change that counts where it was measured by one process only; 0: that is not enough
+    once: float = 0.0  # relative change that counts where few processes measured it; 0: few are not enough
 
     def smallest(self, base: float, *, once: bool = False) -> float:
         """Return the smallest change that counts, relative to `base`."""
@@ -48,7 +50,7 @@ _LIMITS: Mapping[str, Limit] = {
     "track_first_inference_time": Limit(relative=0.05),
     # Once per machine, and it takes minutes: nobody repeats it.
     "track_prepare_time": Limit(relative=0.10),
-    # Processes of one cell differ by up to 0.3 %; a runtime that grows by a page more is no change.
+    # Processes of one cell differ by up to 0.5 %; a runtime that grows by a page more is no change.
     "peakmem_forward": Limit(relative=0.01, once=0.03),
     "track_artifact_size": Limit(relative=0.01, exact=True),
     # Half a point of the images, and one decibel: what a reader of a model card would notice.

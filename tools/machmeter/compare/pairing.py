@@ -37,8 +37,9 @@ class Pair:
 
     @property
     def once(self) -> bool:
-        """Return whether it was measured by one process of each side, or is the same every time."""
-        return self.limit.exact or (self.limit.once > 0.0 and min(len(self.base), len(self.head)) == 1)
+        """Return whether its size alone decides: it is the same every time, or nearly, and was measured rarely."""
+        rarely = min(len(self.base), len(self.head)) < limits.LEAST_PAIRS
+        return self.limit.exact or (self.limit.once > 0.0 and rarely)
 
 
 def difference(base: Row, head: Row) -> str:

@@ -60,6 +60,26 @@ def read(path: Path) -> File | None:
     return found if found.schema == evidence.SCHEMA else None
 
 
+def read_at(path: Path) -> File | None:
+    """Return the evidence at `path` and in what was pulled of the same beside it; None where nothing can be read.
+
+    Of a run that is in several files the state with most records counts.
+    """
+    found = [file for file in map(read, evidence.files_at(path)) if file is not None]
+    if not found:
+        return None
+    runs: dict[str, Run] = {}
+    for file in found:
+        for name, run in file.runs.items():
+            if name not in runs or _count(run) > _count(runs[name]):
+                runs[name] = run
+    return File(schema=found[-1].schema, runs=runs, stack=found[-1].stack)
+
+
+def _count(run: Run) -> int:
+    return sum(map(len, run.cells.values()))
+
+
 def alike(file: File) -> list[Run]:
     """Return the newest run and those earlier ones that were made under the same conditions, in order of time."""
     runs = sorted(file.runs.values(), key=lambda run: run.started)

@@ -6,7 +6,7 @@ import itertools
 import re
 import subprocess
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from machmeter import asvrun, evidence
@@ -19,6 +19,7 @@ from machmeter.history.columns import Header, Table
 from machmeter.history.model import FAILED, OK, SKIPPED, shown
 
 _SINCE = 1_577_836_800.0  # 2020: seconds since then fit into a document
+_MOST = 1e300  # what a document can hold
 _HEAD = 4096  # bytes of a result file in which asv writes what it is of
 _STATES: dict[int, Status] = {OK: "ok", FAILED: "failed", SKIPPED: "not run"}
 
@@ -31,6 +32,7 @@ class Candidate:
     commit: str
     environment: str
     date: int
+    also: tuple[Path, ...] = ()  # further files of the same commit and environment, as the results branch has them
 
 
 def read(
@@ -93,21 +95,27 @@ def one(matching: list[Candidate], which: str) -> Candidate:
     """Return the file of the newest commit among `matching`. Raises SideUnknown where it has several."""
     commit = max(matching, key=lambda item: item.date).commit
     of_commit = [item for item in matching if item.commit == commit]
-    if len(of_commit) > 1:
-        names = ", ".join(_short(item.environment) for item in of_commit)
+    environments = list(dict.fromkeys(item.environment for item in of_commit))
+    if len(environments) > 1:
+        names = ", ".join(map(_short, environments))
         raise SideUnknown(f"{which!r} was measured in several environments ({names}): choose one with --environment")
-    return of_commit[0]
+    return replace(of_commit[0], also=tuple(item.path for item in of_commit[1:]))
 
 
 def _read(chosen: Candidate, which: str, repository: Path) -> Side:
-    path = chosen.path
+    tables = sorted(
+        (_table(path) for path in (chosen.path, *chosen.also)), key=lambda item: item.row_started.max(initial=0)
+    )
+    return _side(chosen.path.parent.parent, columns.concatenate(tables), chosen.path, which, repository)
+
+
+def _table(path: Path) -> Table:
     try:
-        table = files.parse(path.read_bytes(), f"{path.parent.name}/{path.name}")
+        return files.parse(path.read_bytes(), f"{path.parent.name}/{path.name}")
     except files.Unusable as problem:
         raise SideUnknown(f"{path} {problem}") from problem
     except OSError as error:
         raise SideUnknown(f"cannot read {path}: {error.strerror or error}") from error
-    return _side(path.parent.parent, table, path, which, repository)
 
 
 def _candidate(path: Path) -> Candidate | None:
@@ -159,8 +167,8 @@ def _short(environment: str) -> str:
 
 
 def _side(results: Path, table: Table, path: Path, which: str, repository: Path) -> Side:
-    header = table.headers[0]
-    found = recorded.read(asvrun.evidence_folder(results) / path.parent.name / path.name)
+    header = table.headers[-1]
+    found = recorded.read_at(asvrun.evidence_folder(results) / path.parent.name / path.name)
     runs = recorded.alike(found) if found else []
     newest = runs[-1] if runs else Run()
     commit = header.commit if re.fullmatch("[0-9a-f]{40}", header.commit) else ""
@@ -201,6 +209,7 @@ def _rows(
     table: Table, known: dict[str, benchmarks.Described], chosen: settings.Settings, runs: list[Run]
 ) -> list[Row]:
     found: list[Row] = []
+    newest: dict[tuple[str, str], tuple[bool, float, int]] = {}  # whether it was measured, when, and which row it is
     start = 0
     told: dict[str, list[Record]] = {}
     for number, grid in enumerate(table.row_grid.tolist()):
@@ -217,6 +226,10 @@ def _rows(
             records = told.setdefault(cell, recorded.records(runs, cell)) if runs else []
             value = float(table.value[start]) * factor
             status, reason = _status(int(table.state[start]), records, method)
+            if status == "ok" and abs(value) > _MOST:
+                status, reason = "failed", f"{value:.3g} is too large a number"
+            claim = (status != "not run", started, len(found))
+            newest[cell, method] = max(claim, newest.get((cell, method), claim))
             found.append(
                 Row(
                     cell=cell[:300] or "?",
@@ -233,7 +246,9 @@ def _rows(
                 )
             )
             start += 1
-    return found
+    if len(table.headers) == 1:
+        return found
+    return [found[number] for _, _, number in newest.values()]
 
 
 def _better(direction: str | None) -> Better:
@@ -289,7 +304,7 @@ def together(base: Side, head: Side, machine: str) -> Measurements:
     both = [(row, rows[row.cell, row.metric]) for row in base.rows if (row.cell, row.metric) in rows]
     repeated = [(one, other) for one, other in both if len(one.processes) > 1 and len(other.processes) > 1]
     return Measurements(
-        machine=machine,
+        machine=machine[:300],
         base=base,
         head=head,
         rounds=max((min(len(one.processes), len(other.processes)) for one, other in repeated), default=1),

@@ -138,10 +138,11 @@ def series(
     identity = identity[order]
     row = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)[order]
     commit = places.commit[row_file[row]]
-    keep = _newest(identity, commit, table.state, order)
+    kept = _newest(identity, commit, table.state[order], table.row_started[row])
     left_out: list[LeftOut] = []
-    if keep is not None:
-        gone = Counter(row_file[row[~keep]].tolist())
+    if kept is not None:
+        keep, other = kept
+        gone = Counter(row_file[row[other]].tolist())
         left_out = [
             LeftOut(path=table.headers[file].path, reason=f"{many} results: another file has newer ones of this commit")
             for file, many in sorted(gone.items())
@@ -178,19 +179,26 @@ def series(
 
 
 def _newest(
-    identity: NDArray[np.integer], commit: NDArray[np.int32], state: NDArray[np.uint8], order: NDArray[np.intp]
-) -> NDArray[np.bool_] | None:
+    identity: NDArray[np.integer], commit: NDArray[np.int32], state: NDArray[np.uint8], started: NDArray[np.int64]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
     """Return which points to keep where a series has several of one commit, or None where none has.
 
-    The newest counts, which comes last; but what it only skipped does not hide what an older one measured.
+    The newest counts: the one that was started last, or else comes last; but what it only skipped does not hide what
+    an older one measured. Also return which of the others are other measurements: the results branch has a file for
+    each state of a growing one of asv's, and these repeat what they have in common.
     """
     again = (identity[1:] == identity[:-1]) & (commit[1:] == commit[:-1])
     if not again.any():
         return None
-    new = np.concatenate([[True], ~again])
-    begins = np.flatnonzero(new)
-    rank = np.arange(len(identity)) + len(identity) * (state[order] != SKIPPED)
-    best = np.maximum.reduceat(rank, begins) % len(identity)
-    keep = np.zeros(len(identity), bool)
-    keep[best] = True
-    return keep
+    keep = np.ones(len(identity), bool)
+    several = np.flatnonzero(np.append(again, False) | np.concatenate([[False], again]))
+    group = np.cumsum(np.concatenate([[True], ~again]))[several]
+    order = np.lexsort((several, started[several], state[several] != SKIPPED, group))  # each group's best comes last
+    several, group = several[order], group[order]
+    best = np.append(group[1:] != group[:-1], True)
+    keep[several[~best]] = False
+    of_best = several[best][np.searchsorted(group[best], group)]
+    other = np.zeros(len(identity), bool)
+    differs = (started[several] != started[of_best]) | (state[several] != state[of_best])
+    other[several] = ~best & (differs | (started[several] == 0))
+    return keep, other

@@ -24,6 +24,7 @@ def add(history: History, folder: Path) -> History:
     found: dict[_Where, dict[str, Any]] = {}
     left_out = list(history.left_out)
     for machine in history.machines:
+        contents = []
         for path in sorted((folder / machine.folder).glob("*.json")):
             content = evidence.read(path)
             if content is None:
@@ -31,7 +32,9 @@ def add(history: History, folder: Path) -> History:
                 left_out.append(
                     LeftOut(path=where, reason="is unreadable: reasons and versions of its run are missing")
                 )
-                continue
+            else:
+                contents.append(content)
+        for content in evidence.join(contents):
             key = (machine.folder, str(content.get("commit")), str(content.get("environment")))
             found.setdefault(key, {}).update(content["runs"])
     if not found:

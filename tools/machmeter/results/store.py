@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,10 @@ class Unreadable:
 
 
 def read_all(results: Path) -> tuple[list[ResultFile], list[Unreadable]]:
-    """Return every result file under asv's folder `results`, and the files that had to be left out."""
+    """Return the results under asv's folder `results`, and the files that had to be left out.
+
+    Several files of one machine, commit and environment, as the results branch has them, are one.
+    """
     files: list[ResultFile] = []
     unreadable: list[Unreadable] = []
     for path in sorted(results.glob("*/*.json")):
@@ -58,7 +61,24 @@ def read_all(results: Path) -> tuple[list[ResultFile], list[Unreadable]]:
         except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
             reason = "is not valid JSON" if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
             unreadable.append(Unreadable(path=path, reason=reason))
-    return files, unreadable
+    return _joined(files), unreadable
+
+
+def _joined(files: list[ResultFile]) -> list[ResultFile]:
+    """Return one file for each machine, commit and environment: of each value that which was measured last."""
+    joined: dict[tuple[str, str, str], ResultFile] = {}
+    for file in files:
+        where = (file.machine, file.commit, file.environment)
+        rival = joined.get(where)
+        if rival is None:
+            joined[where] = file
+            continue
+        values = dict(rival.values)
+        for key, value in file.values.items():
+            if key not in values or value.started >= values[key].started:
+                values[key] = value
+        joined[where] = replace(file, values=values)
+    return list(joined.values())
 
 
 def _read(path: Path) -> ResultFile:

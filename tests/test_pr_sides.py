@@ -1,0 +1,153 @@
+"""The two sides of `machmeter pr`: their libraries, their evidence, and why a cell has no number."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import prproject
+from conftest import MODULE, SUITE
+from machmeter.compare import judge
+from machmeter.compare.model import Measurements, Row, Side
+from machmeter.pullrequest import pins
+from prproject import Scratch
+
+# What `pip wheel` would do for a project of ours, without fetching a build system.
+BUILD = """
+import sys
+import zipfile
+
+with zipfile.ZipFile(sys.argv[1] + "/scratch-1.0-py3-none-any.whl", "w") as archive:
+    archive.writestr("scratch.py", open("scratch.py").read())
+    archive.writestr("scratch-1.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: scratch\\nVersion: 1.0\\n")
+    archive.writestr("scratch-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+    archive.writestr("scratch-1.0.dist-info/RECORD", "")
+"""
+
+USES_THE_LIBRARY = """
+import scratch
+import tinylib
+
+from .work import NOISE, NOW, Clocked
+
+
+class Library(Clocked):
+    def time_it(self):
+        NOW[0] += 0.010 * NOISE * tinylib.FACTOR * scratch.FACTOR
+"""
+
+
+def read(output: Path) -> Measurements:
+    return msgspec.json.decode((output / "measurements.json").read_bytes(), type=Measurements)
+
+
+def row(side: Side, cell: str, metric: str) -> Row:
+    (found,) = [row for row in side.rows if (row.cell, row.metric) == (cell, metric)]
+    return found
+
+
+def make_stacked(folder: Path) -> Scratch:
+    """Make a project with a stack: an installable module, and one library in two versions."""
+    scratch = prproject.make(
+        folder,
+        {"matrix": {"env": {"STACK": ["tiny"]}}, "build_command": ["python build.py {build_cache_dir}"]},
+        {
+            "build.py": BUILD,
+            "scratch.py": "FACTOR = 1.0\n",
+            "requirements/tiny.txt": "# the stack\ntinylib==1.0\n",
+            "benchmarks/library.py": USES_THE_LIBRARY,
+        },
+    )
+    for version, factor in (("1.0", 1.0), ("2.0", 1.5)):
+        prproject.make_wheel(scratch.wheels, "tinylib", version, {"tinylib.py": f"FACTOR = {factor}\n"})
+    return scratch
+
+
+def test_each_side_has_its_own_pins_and_its_own_project(tmp_path: Path) -> None:
+    """A change of the project alone shares the libraries; one of the pins brings its own, and is named as such."""
+    scratch = make_stacked(tmp_path)
+    scratch.branch("recipe")
+    scratch.commit({"scratch.py": "FACTOR = 1.2\n", "requirements/tiny.txt": "tinylib==1.0  # the same\n"})
+    scratch.branch("pins")
+    scratch.commit({"requirements/tiny.txt": "tinylib==2.0\n"})
+    arguments = ("-b", "library", "--stack", "tiny", "--rounds", "1", "--output")
+
+    done = scratch.pr("main", "recipe", *arguments, str(tmp_path / "recipe"))
+    assert done.stdout.count("installing the pins of tiny") == 1
+    measured = read(tmp_path / "recipe")
+    assert speed(measured) == pytest.approx(1.2, abs=0.02)
+    assert (measured.base.stack, measured.base.pins) == ("tiny", {"tinylib": "1.0"})
+    assert measured.head.pins == measured.base.pins
+    assert judge.compare(measured).packages == []
+
+    done = scratch.pr("recipe", "pins", *arguments, str(tmp_path / "pins"))
+    assert done.stdout.count("installing the pins of tiny") == 1  # the others are there already
+    measured = read(tmp_path / "pins")
+    assert speed(measured) == pytest.approx(1.5, abs=0.03)
+    compared = judge.compare(measured)
+    assert [(item.name, item.base, item.head, item.pinned) for item in compared.packages] == [
+        ("tinylib", "1.0", "2.0", True)
+    ]
+    assert compared.incomparable == []
+
+
+def speed(measured: Measurements) -> float:
+    """Return how much longer head takes."""
+    base, head = (row(side, "library.Library", "time_it").processes for side in (measured.base, measured.head))
+    return head[0].value / base[0].value
+
+
+def test_pins_that_cannot_be_installed(tmp_path: Path) -> None:
+    scratch = make_stacked(tmp_path)
+    scratch.branch("pins")
+    scratch.commit({"requirements/tiny.txt": "tinylib==3.0\n"})
+    done = scratch.pr("main", "pins", "--stack", "tiny", "--output", str(tmp_path / "out"))
+    assert done.returncode == 1, done.stdout + done.stderr
+    measured = read(tmp_path / "out")
+    assert measured.head.error == "cannot be installed: No matching distribution found for tinylib==3.0"
+    assert measured.base.error == ""
+
+
+def test_environments_of_pins_do_not_fill_the_disk(tmp_path: Path) -> None:
+    """The two that were used last are kept. One that was never finished is not counted: it is made again."""
+    for age, name in enumerate(("oldest", "older", "newer")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / ".complete").touch()
+        os.utime(tmp_path / name / ".complete", (age, age))
+    (tmp_path / "unfinished").mkdir()
+    pins.remove_old(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["newer", "older", "unfinished"]
+
+
+def test_what_a_machmeter_suite_records(tmp_path: Path) -> None:
+    """Facts known once, the machine, disturbances, and reasons: from the evidence of each process."""
+    scratch = prproject.make(tmp_path)
+    (scratch.folder / "benchmarks/work.py").unlink()
+    (scratch.folder / "benchmarks/control.py").unlink()
+    shutil.copytree(SUITE, scratch.folder / "benchmarks", dirs_exist_ok=True)
+    settings = {"batches": [1], "repeat": (5, 10, 0.2), "timeout": 60.0}
+    scratch.commit({"benchmarks/cpu/sleeper.py": MODULE.format(name="sleeper", **settings)}, "base")
+    scratch.branch("head")
+    scratch.commit({"benchmarks/cpu/crasher.py": MODULE.format(name="crasher", **settings)}, "head")
+    done = scratch.pr("main", "head", "-b", "time_forward|peakmem|load_time|sqnr", "--rounds", "1", "--output", "out")
+    measured = read(scratch.folder / "out")
+    cell = "cpu.sleeper.Small(fp32, 1)"
+    for side in (measured.base, measured.head):
+        assert len(row(side, cell, "time_forward").processes) == 1
+        assert len(row(side, cell, "track_load_time").processes) == 2  # it scatters, and a process knows it once
+        assert len(row(side, cell, "peakmem_forward").processes) == 1
+        assert row(side, cell, "track_sqnr").status == "n/a"  # the fake computes nothing
+        assert row(side, cell, "time_forward").processes[0].disturbed is not None
+        assert side.host["thread budget"]
+        assert side.versions["numpy"]
+    crashed = row(measured.head, "cpu.crasher.Small(fp32, 1)", "time_forward")
+    assert (crashed.status, crashed.reason) == ("failed", "crashed (signal 11, segmentation fault)")
+    assert done.returncode == 0, done.stdout + done.stderr  # what is new and fails worked nowhere before
+    (evidence,) = (scratch.folder / "out" / "head" / "evidence").glob("*/*.json")
+    runs = json.loads(evidence.read_text())["runs"].values()
+    assert {run["uncommitted_changes"] for run in runs} == {False}

@@ -1,0 +1,124 @@
+"""Whether every file of the branch is what its name says, and none was ever changed or removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from machmeter.errors import BranchDamaged
+from machmeter.publish import checks, layout
+from machmeter.publish.checks import Unfit
+from machmeter.publish.collect import Collected, shortened
+from machmeter.publish.push import check_marker
+from machmeter.publish.repository import Branch, Entry
+
+_PLAIN_MODE = "100644"
+_DERIVED = ("benchmarks", "machine", "marker")
+
+
+@dataclass(kw_only=True)
+class Verified:
+    """What was found."""
+
+    files: int = 0
+    size: int = 0  # bytes
+    commits: int = 0
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def lines(self, what: str) -> list[str]:
+        """Return what to tell the user."""
+        history = f", {self.commits} commits, none of which changed or removed one" if self.commits else ""
+        sound = "" if self.problems else f"sound: {what}: {self.files} files of runs, {self.size / 1e6:.1f} MB{history}"
+        return [*self.notes, *self.problems, *([sound] if sound else [])]
+
+    def check(self, what: str) -> None:
+        """Raise BranchDamaged where anything is not as it should be."""
+        if self.problems:
+            raise BranchDamaged(f"{what}: {shortened(self.problems)}")
+
+
+def verify_branch(branch: Branch, commit: str) -> Verified:
+    """Check all files of `commit` and the history that led to it, which must be fetched."""
+    entries, done = branch.entries(commit), Verified()
+    check_marker(branch, entries)
+    places: dict[str, tuple[Entry, layout.Place]] = {}
+    for path, entry in entries.items():
+        where = layout.place(path)
+        ours = path.startswith((f"{layout.RESULTS}/", f"{layout.EVIDENCE}/"))
+        if where is None and not ours:
+            done.notes.append(f"not ours, and left alone: {path!r}")
+        elif where is None or entry.mode != _PLAIN_MODE:
+            done.problems.append(f"{path!r} is no file of a results branch")
+        else:
+            places[path] = entry, where
+    sound = _check_contents(branch, places, done)
+    done.problems += _machines_without_note(places)
+    _check_history(branch, commit, sound, done)
+    return done
+
+
+def _check_contents(branch: Branch, places: dict[str, tuple[Entry, layout.Place]], done: Verified) -> set[str]:
+    """Check the bytes of every file, and return the paths of those that are sound."""
+    of_object: dict[str, list[str]] = {}
+    for path, (entry, _) in places.items():
+        of_object.setdefault(entry.object, []).append(path)
+    sound = set()
+    for name, content in branch.read(of_object):
+        for path in of_object[name]:
+            where = places[path][1]
+            try:
+                if content is None:
+                    raise Unfit("is too large")
+                checks.by_place(where, content)
+            except Unfit as problem:
+                done.problems.append(f"{path} {problem}")
+                continue
+            sound.add(path)
+            if where.hash:
+                done.files += 1
+                done.size += len(content)
+    done.problems.sort()
+    return sound
+
+
+def _machines_without_note(places: dict[str, tuple[Entry, layout.Place]]) -> list[str]:
+    with_results = {where.machine for _, where in places.values() if where.kind == "result"}
+    noted = {where.machine for _, where in places.values() if where.kind == "machine"}
+    missing = sorted(with_results - noted)
+    return [f"{layout.RESULTS}/{name}/{layout.MACHINE} is missing: asv reads no folder without it" for name in missing]
+
+
+def _check_history(branch: Branch, commit: str, sound: set[str], done: Verified) -> None:
+    """Look for commits that changed or removed a file. What was put back since is only noted."""
+    done.commits = int(branch.git("rev-list", "--count", commit).decode())
+    for changing, status, path in _changes(branch, commit):
+        where = layout.place(path)
+        if where is None or (where.kind in _DERIVED and path in sound):
+            continue
+        what = f"{path} was {'removed' if status == 'D' else 'changed'} by commit {changing[:12]}"
+        if path in sound:
+            done.notes.append(f"{what}, and is whole again")
+        elif status == "D":
+            done.problems.append(what)
+        else:  # the file itself is among the problems: say who it was
+            done.notes.append(what)
+
+
+def _changes(branch: Branch, commit: str) -> Iterator[tuple[str, str, str]]:
+    """Yield commit, status and path of every change that is no addition, newest first."""
+    options = ["-z", "-m", "--no-renames", "--diff-filter=MDT", "--name-status", "--format=%x01%H"]
+    parts = iter(branch.git("log", *options, commit).decode("utf-8", errors="surrogateescape").split("\0"))
+    changing = ""
+    for part in parts:
+        if part.startswith("\x01"):
+            changing = part[1:]
+        elif status := part.strip("\n"):
+            yield changing, status, next(parts)
+
+
+def verify_folder(found: Collected) -> Verified:
+    """Return what `collect` found of a folder, as a judgement."""
+    done = Verified(files=len(set(found.sources.values())), problems=list(found.problems), notes=list(found.notes))
+    done.size = sum(path.stat().st_size for path in set(found.sources.values()))
+    return done

@@ -1,0 +1,186 @@
+"""Compare two commits on this machine: find, build, measure, and keep everything in one folder.
+
+OUTPUT/run.json            what is compared: an unfinished run of the same goes on
+OUTPUT/measurements.json   the document that is judged, complete after every pair of calls of asv
+OUTPUT/asv.log             what asv and pip said
+OUTPUT/<base|head>/        asv's results and the evidence of one side
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from machmeter import asvcall, asvrun, derived, evidence
+from machmeter.compare import document
+from machmeter.compare.model import Measurements
+from machmeter.errors import Busy, Interrupted, MeasurementsUnreadable, OutputTaken, from_os_error
+from machmeter.listening import Say
+from machmeter.pullrequest import budget, commits, measure, pins, plan, sides
+from machmeter.pullrequest.budget import Clock
+from machmeter.pullrequest.commits import Commits
+from machmeter.pullrequest.ledger import SIDES, Ledger
+from machmeter.pullrequest.sides import Built, Place
+
+RUN = "run.json"
+MEASUREMENTS = "measurements.json"
+LOG = "asv.log"
+
+
+def run(
+    project: Path,
+    base: str,
+    head: str,
+    *,
+    patterns: list[str],
+    rounds: int,
+    seconds: float,
+    output: Path,
+    stack: str,
+    say: Say,
+) -> Measurements:
+    """Measure `head` against the commit where it parted from `base`, for at most `seconds`; return what was measured.
+
+    An interruption keeps every finished pair, and the same call goes on. Raises one of the errors that say what to do.
+    """
+    plan.compiled(patterns)
+    chosen = commits.find(project, base, head)
+    derived.check_project(project)
+    told = {
+        "schema": 1,
+        "base": chosen.base,
+        "head": chosen.head,
+        "machine": asvrun.machine_name(),
+        "patterns": patterns,
+        "stack": stack,
+    }
+    with _alone(project):
+        earlier = _open(output, told)
+        for line in chosen.lines():
+            say(line)
+        asvcall.know_machine(project)
+        try:
+            with (output / LOG).open("a", encoding="utf-8") as log:
+                return _run(project, chosen, earlier, patterns, rounds, seconds, output, stack, log, say)
+        except KeyboardInterrupt:
+            raise Interrupted(_kept(output)) from None
+        except OSError as error:
+            raise from_os_error(error, output, "measurements", None) from error
+
+
+def _run(
+    project: Path,
+    chosen: Commits,
+    earlier: Measurements | None,
+    patterns: list[str],
+    rounds: int,
+    seconds: float,
+    output: Path,
+    stack: str,
+    log: IO[str],
+    say: Say,
+) -> Measurements:
+    built = _build(project, chosen, output, stack, log, say)
+    items = {side: plan.items(built[side].benchmarks, patterns) for side in SIDES}
+    ledger = Ledger(chosen, built, items, earlier)
+    path = output / MEASUREMENTS
+
+    def keep(made: Measurements) -> None:
+        _write(path, made)
+
+    if any(side.error for side in built.values()):
+        for side in built.values():
+            if side.error:
+                say(f"{side.place.name} {side.error}")
+        made = ledger.measurements(0.0)
+        keep(made)
+        return made
+    measure.check_selected(ledger, patterns, built.values())
+    clock = Clock(seconds, earlier.seconds if earlier else 0.0)
+    if earlier:
+        say(f"going on after {budget.shown(earlier.seconds)}: what {output} has is not measured again")
+    return measure.Measuring(built, ledger, rounds, clock, log, say, keep).run()
+
+
+def _build(project: Path, chosen: Commits, output: Path, stack: str, log: IO[str], say: Say) -> dict[str, Built]:
+    work = (project / sides.FOLDER).resolve()
+    built = {}
+    for side, commit in zip(SIDES, (chosen.base, chosen.head), strict=True):
+        place = Place(name=side, commit=commit, work=work / side, kept=output / side)
+        place.results.mkdir(parents=True, exist_ok=True)
+        built[side] = sides.build(place, chosen, stack, log, say)
+    pins.remove_old(work / "pins")
+    return built
+
+
+@contextlib.contextmanager
+def _alone(project: Path) -> Iterator[None]:
+    """Be the only comparison that is measured in this project. Raises Busy."""
+    path = project / sides.FOLDER / "lock"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        stream = path.open("w")
+    except OSError as error:
+        raise from_os_error(error, path.parent, "environments", None) from error
+    with stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise Busy(f"another 'machmeter pr' is measuring in {project}: wait until it has ended") from None
+        yield
+
+
+def _open(output: Path, told: dict[str, object]) -> Measurements | None:
+    """Make the folder `output` ours; return what an earlier call for the same measured. Raises OutputTaken."""
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        there = sorted(path.name for path in output.iterdir())
+        if not there:
+            evidence.write_json(output / RUN, told)
+            return None
+        kept = json.loads((output / RUN).read_text(encoding="utf-8")) if RUN in there else None
+    except ValueError:
+        kept = None
+    except OSError as error:
+        raise from_os_error(error, output, "measurements", None) from error
+    other = "move it away, or name another folder with --output"
+    if not isinstance(kept, dict):
+        raise OutputTaken(f"{output} holds something that is no comparison: {other}")
+    if kept != told:
+        what = f"{str(kept.get('base'))[:8]} and {str(kept.get('head'))[:8]}"
+        more = "" if (kept.get("base"), kept.get("head")) != (told["base"], told["head"]) else ", measured otherwise"
+        raise OutputTaken(f"{output} holds the comparison of {what}{more}: {other}")
+    path = output / MEASUREMENTS
+    if not path.exists():
+        return None
+    try:
+        return document.read(path)
+    except MeasurementsUnreadable as error:
+        raise OutputTaken(f"{error}, or {other}") from error
+
+
+def _write(path: Path, made: Measurements) -> None:
+    """Write the document by an atomic rename."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary.write_bytes(msgspec.json.encode(made))
+    temporary.replace(path)
+
+
+def _kept(output: Path) -> str:
+    """Return what to say of an interruption."""
+    try:
+        made = document.read(output / MEASUREMENTS)
+    except MeasurementsUnreadable:
+        return "interrupted before anything was measured: the same command begins again"
+    count = sum(len(row.processes) for side in (made.base, made.head) for row in side.rows)
+    return (
+        f"interrupted; {count} measurements are kept in {output / MEASUREMENTS}: the same command goes on, "
+        f"'machmeter compare --measurements {output / MEASUREMENTS}' judges what there is"
+    )
