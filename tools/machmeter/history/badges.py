@@ -33,7 +33,7 @@ def badge(item: Series, changes: Sequence[Change] = ()) -> dict[str, Any]:
     """Return the badge of a series of latencies: the newest images/s, and the last change if it is recent."""
     cell = cells.parse(cell_name(item))
     assert cell is not None
-    label = f"{cell.model} {cell.backend} {' '.join([cell.precision, *cell.options.values()])}, batch {cell.batch}"
+    label = f"{cell.model} {cell.runtime} {' '.join([cell.precision, *cell.options.values()])}, batch {cell.batch}"
     measured = np.flatnonzero(item.measured)
     if not len(measured) or measured[-1] != len(item) - 1:
         return {"schemaVersion": 1, "label": label, "message": _without(item), "color": "lightgrey"}
