@@ -1,6 +1,6 @@
 # Everything a contributor or a user runs. `make` alone prints this list.
 .DEFAULT_GOAL := help
-.PHONY: help setup tools path packages bench show site serve test test-quick pytest controls lint lint-workflows \
+.PHONY: help setup tools path packages bench show site serve test test-quick test-cuda pytest controls lint lint-workflows \
 	bench-harness bench-site bench-changes bench-compare bench-results clean
 
 PYTHON ?= python3
@@ -81,6 +81,9 @@ pytest: $(VENV)/.dev node_modules/.ready  ## Run every test, without the style c
 
 test-quick: $(VENV)/.dev node_modules/.ready  ## Run the tests that need no real model (two minutes, no network)
 	$(BIN)/python -m pytest -m "not models and not network"
+
+test-cuda:  ## Try the GPU backends on this machine's GPU (under 8 minutes; needs torch and NumPy, installs nothing)
+	$(PYTHON) tools/test_cuda.py $(BENCH)
 
 lint: $(VENV)/.dev lint-workflows  ## ruff, mypy, and what checks the workflows
 	$(BIN)/ruff check .

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from machmeter import metrics, suite
@@ -26,13 +28,12 @@ def test_percentile_interpolates_between_neighbours() -> None:
 
 
 def test_every_benchmark_has_its_unit_and_direction_from_one_place() -> None:
-    methods = [
-        name for name in vars(suite.Inference) | vars(suite.Timing) if name.startswith(("time_", "peak", "track"))
-    ]
-    assert len(methods) == 9
-    for name in methods:
+    kinds = (suite.Timing, suite.Surveyed, suite.Inference, suite.DeviceInference)
+    methods = {name: vars(kind)[name] for kind in kinds for name in vars(kind) if re.match("time_|peak|track", name)}
+    assert len(methods) == 10
+    for name, method in methods.items():
         metric = metrics.metric(name)
-        assert getattr(suite.Inference, name).unit == metric.unit
+        assert method.unit == metric.unit
         assert metric.better in ("lower", "higher")
 
 

@@ -30,7 +30,9 @@ def every_cell() -> list[tuple[str, str, dict[str, str]]]:
         for precision in backend.precisions:
             for values in itertools.product(*backend.options.values()):
                 if backend.answers:
-                    found.append((backend.name, precision, dict(zip(backend.options, values, strict=True))))
+                    found.append(
+                        (backends.name_of(backend), precision, dict(zip(backend.options, values, strict=True)))
+                    )
     return found
 
 

@@ -229,6 +229,31 @@ def test_the_ladder_marks_what_made_it_slower(own: Path) -> None:
     assert "×2.00 on batch 8" in page
 
 
+def test_published_claims_are_judged_by_what_was_measured_on_the_machine(own: Path, tmp_path: Path) -> None:
+    """The CPU's ladder answers two; for those about a GPU the page says what is missing."""
+    on_cpu = rows((own / "model/box/ResNet50.html").read_text(), "claims-table")
+    assert len(on_cpu) == 9
+    assert on_cpu[1].endswith(
+        "Missing: cuda.tensorrt fp16 batch 1; cuda.tensorrt fp16 batch 8; cuda.tensorrt fp16 batch 32; "
+        "and 7 more cannot say"
+    )
+    assert on_cpu[7].endswith("33.0 to 60.0 images/s (openvino), 1.8 times, over 3 rungs no")
+    assert on_cpu[8].endswith("1 of 2 steps gain; slower: batch-8 0.91 × no")
+
+    stores.gpu(tmp_path / "results")
+    page = (built(tmp_path)[0] / "model/box/ResNet50.html").read_text()
+    on_gpu = rows(page, "claims-table")
+    assert on_gpu[1].startswith("TensorRT is ahead of PyTorch at every batch (published comparison")
+    assert on_gpu[1].endswith(
+        "batch 1: 2.00 × (1000 to 500 images/s); batch 8: 2.00 × (4000 to 2000 images/s); batch 32: 2.50 × (10000 to "
+        "4000 images/s); batch 64: 3.00 × (12000 to 4000 images/s); batch 128: 4.00 × (16000 to 4000 images/s) yes"
+    )
+    assert on_gpu[2].endswith(" yes")
+    assert on_gpu[3].endswith("cuda.eager fp32 batch 1; and 1 more cannot say")
+    assert rows(page, "cells")[1].startswith("cuda.tensorrt fp16 – 128 ")
+    assert 'benchmarks.html">cuda.tensorrt' not in page  # each cell leads to its own history
+
+
 def test_what_nothing_beats_in_both_is_on_the_front() -> None:
     assert plots.pareto([(1, 5), (2, 4), (2, 3), (3, 1), (1, 5)]) == {0, 1, 3, 4}
 

@@ -29,6 +29,15 @@ def test_ipex_has_the_torch_that_it_needs() -> None:
     assert {name: pins("ipex")[name] for name in same} == {name: pins("cpu")[name] for name in same}
 
 
+def test_the_gpu_stacks_go_together() -> None:
+    """ONNX Runtime's provider loads libnvinfer.so.10, so TensorRT is of that generation; torch is that of `cpu`."""
+    gpu, without = pins("cuda"), pins("cuda-without-tensorrt")
+    assert without == {name: version for name, version in gpu.items() if "tensorrt" not in name}
+    assert gpu["tensorrt-cu13"].startswith("10.")
+    own = {"onnxruntime-gpu", "tensorrt-cu13", "nvidia-ml-py"}
+    assert {name: version for name, version in gpu.items() if name not in own}.items() <= pins("cpu").items()
+
+
 def test_the_projects_own_stacks_are_known_and_pinned() -> None:
     assert {"cpu", "ipex", "minimal", "runtime-openvino"} <= set(stacks.names(ROOT))
     assert not {"stack", "tools", "dev"} & set(stacks.names(ROOT))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, make_project
-from machmeter import backends, bench, cells, models
+from machmeter import backends, bench, cells, gpu, models
 
 FRAMEWORKS = ("torch", "torchvision", "timm", "torchao", "onnx", "onnxscript", "onnxruntime", "openvino", "nncf")
 
@@ -27,16 +27,17 @@ sys.meta_path.insert(0, Blocker())
 
 
 def test_every_backend_has_a_benchmark_module_and_the_reverse() -> None:
-    modules = {path.stem for path in (ROOT / "benchmarks/cpu").glob("*.py")} - {"__init__"}
-    assert modules == {name for name in backends.names() if backends.get(name).device == "cpu"}
+    for device in ("cpu", "cuda"):
+        modules = {path.stem for path in (ROOT / "benchmarks" / device).glob("*.py")} - {"__init__"}
+        assert modules == {item.name for item in map(backends.get, backends.names()) if item.device == device}
 
 
 @pytest.mark.parametrize("name", backends.names())
 def test_backends_keep_the_contract(name: str) -> None:
     backend = backends.get(name)
-    assert backend.name == name
+    assert backends.name_of(backend) == name
     assert isinstance(backend.version, int)
-    assert set(backend.precisions) <= {"fp32", "bf16", "fp16", "int8", "int8-dynamic"}
+    assert set(backend.precisions) <= {"fp32", "tf32", "bf16", "fp16", "int8", "int8-dynamic"}
     assert all(isinstance(choices, tuple) and choices for choices in backend.options.values())
     for member in ("unsupported", "prepare", "load", "snippet"):
         assert callable(getattr(backend, member))
@@ -65,6 +66,8 @@ def discovered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, 
 def test_listing_needs_no_framework(discovered: dict[str, dict[str, object]]) -> None:
     assert "cpu.openvino.ResNet50.time_forward" in discovered
     assert "control.Null.time_forward" in discovered
+    assert "cuda.tensorrt.ResNet50.time_forward" in discovered
+    assert [name for name in discovered if ".transfer." in name] == ["cuda.transfer.ResNet50.time_forward"]
     assert "control.Machine.time_matrix_product" in discovered
     peak = discovered["control.MachinePeak.track_matrix_product_peak"]
     assert (peak["unit"], peak["params"]) == ("operations/s", [["'fp32'", "'bf16'", "'int8'"]])
@@ -74,19 +77,35 @@ def test_listing_needs_no_framework(discovered: dict[str, dict[str, object]]) ->
 def test_every_cell_has_every_metric(discovered: dict[str, dict[str, object]]) -> None:
     wanted = ["time_forward", "peakmem_forward", "track_prepare_time", "track_load_time", "track_first_inference_time"]
     wanted += ["track_artifact_size", "track_top1_agreement", "track_sqnr"]
-    for backend in backends.names():
-        if backends.get(backend).device == "cpu":
+    own = {"cpu": ["track_throughput_offline"], "cuda": ["track_device_memory"]}
+    for backend in map(backends.get, backends.names()):
+        if backend.answers:
             for model in models.MODELS:
-                for method in wanted:
-                    assert (f"cpu.{backend}.{model.name}.{method}" in discovered) is model.benchmarked
+                for method in [*wanted, *own[backend.device]]:
+                    name = f"{backend.device}.{backend.name}.{model.name}.{method}"
+                    assert (name in discovered) is model.benchmarked
+
+
+def test_without_a_driver_asv_starts_one_process_for_a_gpu_benchmark(
+    discovered: dict[str, dict[str, object]],
+) -> None:
+    """It starts one for every combination, even to be told n/a: hundreds of them would take many minutes."""
+    if gpu.no_driver() is None:
+        pytest.skip("this machine has an NVIDIA driver")
+    found = {name: benchmark["params"] for name, benchmark in discovered.items() if name.startswith("cuda.")}
+    assert found["cuda.eager.ResNet50.time_forward"] == [["'fp32'"], ["'contiguous'"], ["1"]]
+    assert all(len(choices) == 1 for params in found.values() for choices in params)  # type: ignore[attr-defined]
 
 
 def test_versions_follow_backend_and_model(discovered: dict[str, dict[str, object]]) -> None:
     """Without an explicit version all generated classes share one hash, and a new recipe would go unnoticed."""
     for name, benchmark in discovered.items():
-        if name.startswith("cpu."):
-            _, backend, model, _ = name.split(".")
-            assert benchmark["version"] == f"{backends.get(backend).version}.{models.get(model).version}"
+        if name.startswith(("cpu.", "cuda.")):
+            device, backend, model, _ = name.split(".")
+            assert (
+                benchmark["version"]
+                == f"{backends.get(cells.runtime(device, backend)).version}.{models.get(model).version}"
+            )
 
 
 def test_the_selection_of_a_cell_hits_it_and_no_other(discovered: dict[str, dict[str, object]]) -> None:

@@ -73,6 +73,33 @@ def test_rows_have_the_digits_that_are_shown(tmp_path: Path) -> None:
     assert (eager.options, eager.times_eager) == ("contiguous", 1.0)
 
 
+def test_a_gpu_is_compared_with_eager_on_the_gpu_and_its_own_peak(tmp_path: Path) -> None:
+    """Both devices have an eager fp32: neither is the other's baseline. Transfers say nothing of a model."""
+    eager, tensorrt = [["'fp32'"], ["'contiguous'"], ["8"]], [["'fp16'"], ["8"]]
+    write_results(
+        tmp_path / "results",
+        {
+            "cpu.eager.ResNet50.time_forward": [[0.4], eager, None],
+            "cuda.eager.ResNet50.time_forward": [[0.008], eager, None],
+            "cuda.tensorrt.ResNet50.time_forward": [[0.002], tensorrt, None],
+            "cuda.tensorrt.ResNet50.track_device_memory": [[1.5e9], tensorrt, None],
+            "cuda.transfer.ResNet50.time_forward": [[0.0001], [["'fp32'"], ["'pinned'"], ["8"]], None],
+        },
+    )
+    record = {
+        "status": "ok", "started_at": 1_700_000_000.0, "operations_per_image": 8e9, "device": {"peak_rate": 4e14},
+        "samples": 20, "median_seconds": 0.002, "device_median_seconds": 0.00187,
+    }  # fmt: skip
+    write_evidence(tmp_path / "results", {"cuda.tensorrt.ResNet50(fp16, 8)": record})
+    found = {row.backend: row for row in build(tmp_path / "results", "here").rows}
+    assert list(found) == ["cuda.tensorrt", "cuda.eager", "eager"]
+    assert [found[name].times_eager for name in found] == [4.0, 1.0, 1.0]
+    gpu = found["cuda.tensorrt"]
+    assert (gpu.images_per_second, gpu.percent_of_peak) == (4000.0, 8.0)
+    assert (gpu.device_memory_mb, gpu.device_p50_ms, gpu.p50_ms) == (1500.0, 1.87, 2.0)
+    assert found["cuda.eager"].percent_of_peak is None
+
+
 def test_a_lower_precision_that_is_slower_is_marked(tmp_path: Path) -> None:
     """M12: int8 slower than the same backend's fp32."""
     write_results(

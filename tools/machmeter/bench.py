@@ -23,6 +23,7 @@ from machmeter import (
     derived,
     disturbance,
     evidence,
+    gpu,
     listening,
     models,
     offline,
@@ -32,12 +33,13 @@ from machmeter import (
 from machmeter.artifacts import Store
 from machmeter.backends.base import Backend
 from machmeter.cells import Cell
-from machmeter.errors import DiskFull, NothingSelected, UnknownName, Unsupported, from_os_error
+from machmeter.errors import DiskFull, NoDevice, NothingSelected, UnknownName, Unsupported, from_os_error
 from machmeter.isolation import in_child
 from machmeter.listening import Measured, Say
 from machmeter.models import Model
 
-DEFAULT_BATCHES = (1, 8)
+DEFAULT_BATCHES = (1, 8)  # on a CPU
+DEVICES = ("cpu", "cuda")
 LEAST_FREE_BYTES = 2_000_000_000  # the artifacts of one model, with room for a quantizer's scratch files
 STACK = "cpu"  # what `make setup` installs; other stacks have environments of their own
 ANY = r"\w+"  # every benchmark of a cell, as a regular expression
@@ -66,14 +68,16 @@ def select_models(names: Iterable[str]) -> list[Model]:
 def plan(
     chosen: list[Model],
     names: list[str],
-    batches: list[int],
+    batches: list[int] | None,
     pattern: str | None,
     *,
+    device: str | None = None,
     all_options: bool = False,
     with_offline: bool = False,
 ) -> list[Part]:
-    """Return the parts that measure `chosen` on the backends `names` (all where none is named).
+    """Return the parts that measure `chosen` on the backends `names`, or on all of `device` (see `_backends`).
 
+    Where no `batches` are named, those of DEFAULT_BATCHES, on a GPU all that it has.
     `pattern` is a regular expression over cell names. Option values that take long to prepare are measured
     with `all_options` or a pattern, offline throughput only `with_offline`. Raises NothingSelected where nothing
     is left.
@@ -85,22 +89,23 @@ def plan(
     check_benchmarked(chosen)
     parts = []
     for model in chosen:
-        for backend in _backends(names):
+        for backend in _backends(names, device):
             picked = tuple(
                 cell
                 for cell in cells.all_cells(backend, model)
-                if cell.batch in batches
+                if (cell.batch in batches if batches else cell.device != "cpu" or cell.batch in DEFAULT_BATCHES)
                 and wanted.search(cell.key())
                 and (all_options or pattern or not set(cell.options.values()) & set(backend.on_request))
             )
             if picked:
                 patterns = tuple(pattern_of(cell, ANY if with_offline else LATENCY) for cell in picked)
-                parts.append(Part(title=f"{model.name} on {backend.name}", patterns=patterns, cells=picked))
+                name = backends.name_of(backend)
+                parts.append(Part(title=f"{model.name} on {name}", patterns=patterns, cells=picked))
     if not parts:
         raise NothingSelected(
             f"nothing matches: models {', '.join(item.name for item in chosen)}, "
             f"backends {', '.join(names) or 'all'}, "
-            f"batches {', '.join(map(str, batches))}" + (f", filter {pattern!r}" if pattern else "")
+            f"batches {', '.join(map(str, batches or DEFAULT_BATCHES))}" + (f", filter {pattern!r}" if pattern else "")
         )
     return parts
 
@@ -113,14 +118,31 @@ def check_benchmarked(chosen: Iterable[Model]) -> None:
         model.weights()
 
 
-def _backends(names: list[str]) -> list[Backend]:
-    """Return the backends called `names`, those of the stack `cpu` where none is named. Raises UnknownName."""
+def _backends(names: list[str], device: str | None) -> list[Backend]:
+    """Return the backends called `names`. Raises UnknownName.
+
+    Where none is named, those of `device`: of "cpu" those of the stack `cpu`, of "cuda" all. Without a device, those
+    of the CPU, and those of the GPU too where there is one.
+    """
+    if device not in (None, *DEVICES):
+        raise UnknownName(f"unknown device {device!r}: known devices are {', '.join(DEVICES)}")
     known = [backend for backend in map(backends.get, backends.names()) if backend.answers]
     for name in names:
-        if name not in [backend.name for backend in known]:
-            listed = ", ".join(backend.name for backend in known)
+        if name not in [backends.name_of(backend) for backend in known]:
+            listed = ", ".join(backends.name_of(backend) for backend in known)
             raise UnknownName(f"unknown backend {name!r}: known backends are {listed}")
-    return [backend for backend in known if (backend.name in names if names else backend.stack == STACK)]
+    if names:
+        return [backend for backend in known if backends.name_of(backend) in names]
+    wanted = [device] if device else ["cpu", *(["cuda"] if isinstance(gpu.find(), gpu.Gpu) else [])]
+    stacks = {"cpu": STACK, "cuda": "cuda"}
+    return [item for item in known if item.device in wanted and item.stack == stacks[item.device]]
+
+
+def check_devices(parts: Iterable[Part]) -> None:
+    """Raise NoDevice where `parts` measure on a GPU and there is none: every cell would be n/a for that reason."""
+    found = gpu.find()
+    if isinstance(found, str) and any(cell.key().startswith("cuda.") for part in parts for cell in part.cells):
+        raise NoDevice(f"there is no GPU to measure on: {found}")
 
 
 def fetch_weights(chosen: list[Model]) -> None:

@@ -6,9 +6,12 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from machmeter.backends.base import Backend
 from machmeter.models import Model
+
+if TYPE_CHECKING:
+    from machmeter.backends.base import Backend
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,9 +30,19 @@ class Cell:
         """Return asv's name of the class that measures it, such as `cpu.openvino.ResNet50`."""
         return f"{self.device}.{self.backend}.{self.model}"
 
+    @property
+    def runtime(self) -> str:
+        """Return the name of its backend among those of all devices: `openvino`, `cuda.tensorrt`."""
+        return runtime(self.device, self.backend)
+
     def key(self) -> str:
         """Return its name, such as `cpu.eager.ResNet50(bf16, channels_last, 8)`."""
         return f"{self.series}({', '.join([self.precision, *self.options.values(), str(self.batch)])})"
+
+
+def runtime(device: str, backend: str) -> str:
+    """Return the name of `backend` among those of all devices. Those of the CPU have no prefix."""
+    return f"{device}.{backend}" if device == "cuda" else backend
 
 
 _KEY = re.compile(r"^(?P<device>\w+)\.(?P<backend>\w+)\.(?P<model>\w+)\((?P<values>[^()]*)\)$")
@@ -60,7 +73,7 @@ def parameters(backend: Backend, model: Model) -> tuple[list[str], list[list[obj
     names = ["precision", *backend.options, "batch"]
     values: list[list[object]] = [[*backend.precisions]]
     values += [[*choices] for choices in backend.options.values()]
-    values.append([*model.batches])
+    values.append([*getattr(backend, "batches", model.batches)])
     return names, values
 
 

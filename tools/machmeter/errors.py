@@ -82,6 +82,12 @@ class VersionUnknown(MachmeterError):
     exit_code = 13
 
 
+class NoDevice(MachmeterError):
+    """A device was asked for that this machine does not have."""
+
+    exit_code = 47
+
+
 class SiteUnbuildable(MachmeterError):
     """The site cannot be built: templates are missing, or the output folder holds something else."""
 

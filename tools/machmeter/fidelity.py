@@ -30,6 +30,7 @@ SQNR_CAP_DB = 120.0
 # With ResNet50's seeded weights sound int8 recipes give 0.75 to 0.81 and 6 to 19 dB.
 _FLOORS: dict[str, tuple[float, float]] = {
     "fp32": (0.98, 40.0),
+    "tf32": (0.95, 35.0),
     "bf16": (0.70, 15.0),
     "fp16": (0.90, 25.0),
     "int8": (0.55, 3.0),

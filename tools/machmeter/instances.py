@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from machmeter import disturbance, launch, throughput
+from machmeter.backends import name_of
 from machmeter.backends.base import Backend
 from machmeter.cells import Cell
 from machmeter.errors import CellFailed, Unsupported
@@ -49,7 +50,7 @@ class Configuration:
         """Return the name under which another process finds the backend."""
         kind = type(self.backend)
         inside = kind.__module__.startswith("machmeter.backends.")
-        return self.backend.name if inside else f"{kind.__module__}:{self.backend.name}"
+        return name_of(self.backend) if inside else f"{kind.__module__}:{self.backend.name}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -79,6 +79,10 @@ class Journal:
         progress.tell(self.key, self._benchmark, self.batch, {**self.facts, **outcome})
 
 
+# As NumPy, the C++ library, CUDA, cuDNN and TensorRT say it.
+_OUT_OF_MEMORY = ("allocate memory", "bad_alloc", "bad alloc", "out of memory", "outofmemory", "alloc_failed")
+
+
 def failure(error: BaseException) -> dict[str, Any]:
     """Return the outcome that `error` means: n/a where the cell cannot exist here, failed otherwise."""
     if isinstance(error, Unsupported):
@@ -87,7 +91,7 @@ def failure(error: BaseException) -> dict[str, Any]:
         return {"status": "failed", "reason": str(error)}
     peak = getattr(error, "peak_bytes", None) or host.peak_resident_bytes()
     text = " ".join(str(error).split()) or "no message"
-    if isinstance(error, MemoryError) or "allocate memory" in text or "bad_alloc" in text or "bad alloc" in text:
+    if isinstance(error, MemoryError) or any(word in text.lower() for word in _OUT_OF_MEMORY):
         reached = f"; the peak was {peak / 1e6:.0f} MB" if peak else ""
         return {"status": "failed", "reason": f"out of memory ({text[:160]}){reached}"}
     return {"status": "failed", "reason": f"{type(error).__name__}: {text[:400]}"}

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 DEFAULT = "default"
 
 # A precision below fp32 that turns up under the label "fp32" makes the label a lie.
-_LOWER = ("bf16", "fp16", "int8")
+_LOWER = ("tf32", "bf16", "fp16", "int8")
 
 
 def falsehood(precision: str, compute: Mapping[str, int]) -> str | None:
     """Return why `precision` is not what ran, or None where the label is true.
 
     `compute` counts the executed multiplying operations (convolutions, matrix products) by data type.
-    bf16 and fp16 must be what most of them ran in; int8 must occur, because what surrounds it (a first
+    tf32, bf16 and fp16 must be what most of them ran in; int8 must occur, because what surrounds it (a first
     layer, a normalisation) is often left in a higher precision on purpose.
     """
     total = sum(compute.values())
@@ -23,7 +23,7 @@ def falsehood(precision: str, compute: Mapping[str, int]) -> str | None:
     if precision == "fp32":
         if any(compute.get(kind) for kind in _LOWER):
             return f"labelled fp32, but the runtime executed {described} operations"
-    elif precision in ("bf16", "fp16"):
+    elif precision in ("tf32", "bf16", "fp16"):
         if 2 * compute.get(precision, 0) <= total or total == 0:
             return f"labelled {precision}, but the runtime executed {described} operations"
     elif not compute.get("int8"):

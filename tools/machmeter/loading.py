@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from machmeter import backends, fidelity, host, inputs, labels, preparation
 from machmeter.artifacts import Artifact, Store
-from machmeter.backends.base import Backend, Session
+from machmeter.backends.base import Backend, DeviceSession, Session
 from machmeter.cells import Cell
 from machmeter.errors import CellFailed, Unsupported
 from machmeter.isolation import in_child
@@ -31,20 +31,25 @@ class Opened:
     """A cell of which nothing but calls is left to do."""
 
     session: Session
-    buffers: list[NDArray[np.float32]]
+    call: Callable[[Any], Any]  # what is timed: the session, or its run on a batch that lies on the device
+    buffers: list[Any]  # batches, each where `call` wants it
     artifact: Artifact
-    least_seconds: float  # no call can take less, see `host.least_seconds`
+    least_seconds: float  # no call can take less: see `host.least_seconds` and `DeviceSession.least_seconds`
     compilations: int
+    device: DeviceSession | None = None  # the session again, where it runs on a device
 
     def problem(self, nanoseconds: float) -> str | None:
         """Return why a call that took `nanoseconds` must not count, or None: recompiled, or impossibly short."""
         if self.session.compilations() != self.compilations:
             return "recompiled while it was timed: its shape or settings changed"
         if nanoseconds < 1e9 * self.least_seconds:
+            what = "CPU" if self.device is None else "GPU"
             return (
-                f"impossible: a call took {nanoseconds / 1e6:.3f} ms and this CPU needs at least "
+                f"impossible: a call took {nanoseconds / 1e6:.3f} ms and this {what} needs at least "
                 f"{1e3 * self.least_seconds:.3f} ms; it returns before its work is done"
             )
+        if self.device and self.device.pending():
+            return "not synchronised: a call returned while the GPU was still at work"
         return None
 
 
@@ -75,27 +80,48 @@ def open_cell(
     warm_up = {"calls": calls, "seconds": seconds}
     record(artifact=artifact.evidence(), weights=model.weights(), warm_up=warm_up)
     precision = _prove(session, cell.precision, record)
+    device = session if isinstance(session, DeviceSession) else None
     least_seconds = 0.0
     if reference:
         _judge(outputs, reference, precision, decide=all_images, record=record, facts=facts)
-        least_seconds = host.least_seconds(reference.operations_per_image * cell.batch, precision)
-    buffers = [images.chunk(i) for i in range(min(ROTATING_BUFFERS, max(2, images.chunks)))]
+        operations = reference.operations_per_image * cell.batch
+        least_seconds = (
+            device.least_seconds(operations, precision, model.family)
+            if device
+            else host.least_seconds(operations, precision)
+        )
+    place = device.place if device else lambda batch: batch
+    buffers = [place(images.chunk(i)) for i in range(min(ROTATING_BUFFERS, max(2, images.chunks)))]
     record(
         inputs={
             "source": images.source,
             "buffers": len(buffers),
             "rotating": True,
             "includes_transfer": False,
+            "resident": "device" if device else "host",
             "layout": "channels_last" if session.channels_last else "contiguous",
         }
     )
+    if device:
+        device.run(buffers[0])  # what is timed has not run yet: the warm-up came with transfers
+        _note_device(device, record, facts)
     return Opened(
         session=session,
+        call=device.run if device else session,
         buffers=buffers,
         artifact=artifact,
         least_seconds=least_seconds,
         compilations=session.compilations(),
+        device=device,
     )
+
+
+def _note_device(device: DeviceSession, record: Record, facts: dict[str, Any]) -> None:
+    """Put on record which device it is, and its memory that this process has had so far."""
+    told = device.evidence()
+    record(device=told)
+    if told.get("peak_bytes") is not None:
+        facts["track_device_memory"] = told["peak_bytes"]
 
 
 def _prepare(backend: Backend, model: Model, cell: Cell) -> tuple[Artifact, preparation.Reference | None]:

@@ -16,12 +16,15 @@ from typing import Any
 import numpy as np
 
 from machmeter import disturbance, host, instances, offline
-from machmeter.backends.base import Backend
+from machmeter.backends.base import Backend, DeviceSession
 from machmeter.cells import Cell, from_parameters
 from machmeter.errors import CellFailed
 from machmeter.journal import Journal
 from machmeter.loading import Opened, open_cell
 from machmeter.models import Model
+
+SECONDS_BETWEEN_STATES = 1.0  # reading the state of a device takes milliseconds, in which it idles
+MOST_STATES = 60
 
 
 class Measurement:
@@ -35,6 +38,9 @@ class Measurement:
         self._throttled_before: int | None = None
         self._watch: disturbance.Watch | None = None
         self._ready_for = ""
+        self._device_seconds: list[float | None] = []
+        self._states: list[dict[str, Any]] = []
+        self._told: dict[str, Any] = {}
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -88,11 +94,11 @@ class Measurement:
     def forward(self) -> None:
         """Run the next rotating batch. This is all that is timed."""
         assert self._opened is not None
-        session, buffers = self._opened.session, self._opened.buffers
+        call, buffers = self._opened.call, self._opened.buffers
         batch = buffers[len(self._nanoseconds) % len(buffers)]
         start = time.perf_counter_ns()
         try:
-            session(batch)
+            call(batch)
         except BaseException as error:
             self._journal.failed(error)
             raise
@@ -105,8 +111,17 @@ class Measurement:
         if problem := self._opened.problem(self._nanoseconds[-1]):
             self._journal.failed(error := CellFailed(problem))
             raise error
+        if self._opened.device:
+            self._look_at(self._opened.device)
 
     # ------------------------------------------------------------------ inside
+
+    def _look_at(self, device: DeviceSession) -> None:
+        """Keep the device's own time of the last call and, once in a while, what the device is doing."""
+        self._device_seconds.append(device.device_seconds())
+        if not self._states or time.time() - self._states[-1]["at"] >= SECONDS_BETWEEN_STATES:
+            self._states = [*self._states, device.state()][-MOST_STATES:]
+            self._told = device.evidence()
 
     def _guarded(self, benchmark: str, work: Any) -> None:
         self._ready_for = benchmark
@@ -123,6 +138,19 @@ class Measurement:
             "sample_seconds": seconds,
             "throttled_periods": self._throttled(),
             disturbance.SHARE: self._watch.share() if self._watch else None,
+            **self._on_device(),
+        }
+
+    def _on_device(self) -> dict[str, Any]:
+        """Return what a device's own clock and its management library said while calls were timed."""
+        if self._opened is None or self._opened.device is None:
+            return {}
+        told = [seconds for seconds in self._device_seconds if seconds is not None]
+        return {
+            "device_sample_seconds": told,
+            "device_median_seconds": float(np.median(told)) if told else None,
+            "device_states": self._states,
+            "device": self._told,
         }
 
     def _throttled(self) -> int | None:
@@ -133,7 +161,8 @@ class Measurement:
     def _measure_once(self) -> None:
         artifact = self._open().artifact
         self.facts["track_artifact_size"] = artifact.size
-        if artifact.built_on == host.cpu().model:  # a time from another machine is not this machine's
+        # A time from another machine is not this machine's, and one with a cache that was filled before is not cold.
+        if artifact.built_on == host.cpu().model and not artifact.details.get("warm_cache"):
             self.facts["track_prepare_time"] = artifact.prepare_seconds
         self._journal.record(facts=self.facts)
 

@@ -95,6 +95,13 @@ METRICS: tuple[Metric, ...] = (
         formula="images finished / seconds, with requests side by side and nobody waiting for one answer",
     ),
     Metric(
+        benchmark="track_device_memory",
+        title="peak memory on the device",
+        unit="bytes",
+        better="lower",
+        formula="highest memory of the process on the GPU, its CUDA context included where the driver tells it",
+    ),
+    Metric(
         benchmark="track_matrix_product_peak",
         title="peak of a matrix product",
         unit="operations/s",

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from machmeter import backends, measure, metrics, models, offline
+from machmeter import backends, gpu, measure, metrics, models, offline
 from machmeter.backends.base import Backend
 from machmeter.cells import parameters
 from machmeter.models import Model
@@ -77,8 +77,8 @@ class Timing:
         measure.current().forward()
 
 
-class Inference(Timing):
-    """Everything that is measured of one backend and one model, written once."""
+class Surveyed(Timing):
+    """Everything that is measured of one backend and one model on any device, written once."""
 
     @_measures(_prepare_forward)
     def peakmem_forward(self, *_: object) -> None:
@@ -115,18 +115,31 @@ class Inference(Timing):
         """Return the signal to quantization noise ratio against the fp32 eager model, in dB."""
         return float(self._fact("track_sqnr"))
 
-    @_measures(_prepare_offline)
-    def track_throughput_offline(self, *_: object) -> dict[str, Any]:
-        """Return the most images per second that the machine gives, requests running side by side."""
-        return {"samples": self._fact(offline.BENCHMARK), "number": 1}
-
     def _fact(self, name: str) -> Any:
         facts = measure.current().facts
         if name not in facts:
             from asv_runner.benchmarks.mark import SkipNotImplemented
 
-            raise SkipNotImplemented(f"{self.backend.name} has no {name}: it does not compute the model")
+            raise SkipNotImplemented(f"{self.backend.name} has no {name} here")
         return facts[name]
+
+
+class Inference(Surveyed):
+    """What is measured on the CPU."""
+
+    @_measures(_prepare_offline)
+    def track_throughput_offline(self, *_: object) -> dict[str, Any]:
+        """Return the most images per second that the machine gives, requests running side by side."""
+        return {"samples": self._fact(offline.BENCHMARK), "number": 1}
+
+
+class DeviceInference(Surveyed):
+    """What is measured on a GPU. The time of a call is without transfers: `cuda.transfer` has those."""
+
+    @_measures(_survey)
+    def track_device_memory(self, *_: object) -> int:
+        """Return the highest memory of this process on the device, in bytes."""
+        return int(self._fact("track_device_memory"))
 
 
 def benchmark_classes(
@@ -138,7 +151,11 @@ def benchmark_classes(
     """
     runtime = backends.get(backend) if isinstance(backend, str) else backend
     wanted = [model for model in models.MODELS if model.benchmarked] if chosen is None else chosen
-    return {model.name: _benchmark_class(Inference, module, runtime, model) for model in wanted}
+    if not runtime.answers and runtime.device == "cuda":
+        base: type[Timing] = Timing
+    else:
+        base = DeviceInference if runtime.device == "cuda" else Inference
+    return {model.name: _benchmark_class(base, module, runtime, model) for model in wanted}
 
 
 def null_class(module: str) -> type[Timing]:
@@ -150,6 +167,9 @@ def _benchmark_class(
     base: type[Timing], module: str, backend: Backend, model: Model, name: str | None = None
 ) -> type[Timing]:
     names, values = parameters(backend, model)
+    if backend.device == "cuda" and gpu.no_driver():
+        # asv starts a process for every combination, even to be told n/a: here one says it for all.
+        values = [choices[:1] for choices in values]
     return type(
         name or model.name,
         (base,),

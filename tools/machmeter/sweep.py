@@ -101,7 +101,7 @@ def prepare(library: Library, chosen: Iterable[Cell], project: Path, say: Say, *
     used: list[Artifact] = []
     reasons: list[str] = []
     for cell in chosen:
-        model, backend = models.get(cell.model), backends.get(cell.backend)
+        model, backend = models.get(cell.model), backends.get(cell.runtime)
         if reason := backends.unsupported(backend, model, cell.precision, **cell.options):
             reasons.append(f"{cell.key()} is n/a: {reason}")
             say(reasons[-1])
@@ -123,7 +123,7 @@ def prepare(library: Library, chosen: Iterable[Cell], project: Path, say: Say, *
 
 
 def _prepare(cell: Cell, known: Listing) -> tuple[str | None, list[Artifact]]:
-    model, backend, store = models.get(cell.model), backends.get(cell.backend), Preparing(known)
+    model, backend, store = models.get(cell.model), backends.get(cell.runtime), Preparing(known)
     digest = None
     with contextlib.suppress(EachVersionCompiles):
         digest = backend.prepare(model, cell.precision, store, batch=cell.batch, **cell.options).digest

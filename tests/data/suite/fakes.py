@@ -64,6 +64,49 @@ class Fake:
         return Session(self._behave, batch, self._compute, self._compiled, self._threads)
 
 
+class DeviceSession(Session):
+    """A session on a device that works for `seconds` after it is started; `waits` says whether a call waits for it."""
+
+    def __init__(self, seconds, waits, batch):
+        super().__init__(lambda calls, batch: 0.0, batch)
+        self._seconds, self._waits, self._ends = seconds, waits, 0.0
+        self._placed = {}
+
+    def place(self, batch):
+        self._placed[len(self._placed)] = batch.copy()
+        return len(self._placed) - 1
+
+    def run(self, placed):
+        self._placed[placed]  # a host array is no place on the device
+        self._ends = time.perf_counter() + self._seconds
+        if self._waits:
+            time.sleep(self._seconds)
+
+    def __call__(self, batch):
+        self.run(self.place(batch))
+        return self._output
+
+    def pending(self):
+        return time.perf_counter() < self._ends
+
+    def device_seconds(self):
+        return self._seconds
+
+    def least_seconds(self, operations, precision, family):
+        return operations / 1e12
+
+    def state(self):
+        return {
+            "at": time.time(),
+            "clock_reasons": ["power cap"],
+            "power_watts": None,
+            "missing": {"power_watts": "no"},
+        }
+
+    def evidence(self):
+        return {"gpu": "a fake", "peak_bytes": 123_000_000, "peak_bytes_from": "the fake", "peak_rate": 1e12}
+
+
 def sleep_10_ms(calls, batch):
     return 0.010
 
@@ -148,7 +191,20 @@ def second_instance_is_killed(calls, batch):
     return 0.010
 
 
+class DeviceFake(Fake):
+    """A backend whose sessions are on a device."""
+
+    def __init__(self, name, *, waits, seconds=0.010):
+        super().__init__(name, None)
+        self._waits, self._seconds = waits, seconds
+
+    def load(self, model, artifact, precision, *, batch, threads, **options):
+        return DeviceSession(self._seconds, self._waits, batch)
+
+
 BACKENDS = FAKES = (
+    DeviceFake("ondevice", waits=True),
+    DeviceFake("asynchronous", waits=False),
     Fake("sleeper", sleep_10_ms),
     Fake("slowstart", slow_start),
     Fake("recompiles", sleep_10_ms, compiled=lambda calls: calls),

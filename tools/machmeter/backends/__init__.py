@@ -1,4 +1,7 @@
-"""The runtimes, one module each. Adding one = a module here and a short module in `benchmarks/`."""
+"""The runtimes, one module each. Adding one = a module here and a short module in `benchmarks/`.
+
+Those of a GPU are in `cuda/`, and their names begin with "cuda.": `eager` runs on the CPU, `cuda.eager` on the GPU.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,29 @@ import importlib
 import pkgutil
 
 from machmeter.backends.base import Backend, Options, Session, unsupported
+from machmeter.cells import runtime
 from machmeter.errors import UnknownName
 
-__all__ = ["Backend", "Options", "Session", "get", "names", "unsupported"]
+__all__ = ["Backend", "Options", "Session", "get", "name_of", "names", "unsupported"]
+
+DEVICES = ("cuda",)  # each a sub-package
 
 
 def names() -> list[str]:
     """Return the names of all backends, without importing their runtimes."""
-    found = (module.name for module in pkgutil.iter_modules(__path__))
-    return sorted(name for name in found if not name.startswith("_") and name != "base")
+    found = [module.name for module in pkgutil.iter_modules(__path__)]
+    here = sorted(name for name in found if not name.startswith("_") and name not in ("base", *DEVICES))
+    return here + [f"{device}.{name}" for device in DEVICES for name in _on_device(device)]
+
+
+def _on_device(device: str) -> list[str]:
+    found = (module.name for module in pkgutil.iter_modules([f"{folder}/{device}" for folder in __path__]))
+    return sorted(name for name in found if not name.startswith("_"))
+
+
+def name_of(backend: Backend) -> str:
+    """Return the name by which `get` finds `backend`: "cuda.eager" where its own is "eager"."""
+    return runtime(backend.device, backend.name)
 
 
 def get(name: str) -> Backend:

@@ -79,11 +79,16 @@ class TorchSession:
 
     def compilations(self) -> int:
         """Return how many graphs dynamo has compiled in this process."""
-        if "torch._dynamo" not in sys.modules:
-            return 0
-        from torch._dynamo.utils import counters
+        return compiled_graphs()
 
-        return int(counters["stats"]["unique_graphs"])
+
+def compiled_graphs() -> int:
+    """Return how many graphs dynamo has compiled in this process."""
+    if "torch._dynamo" not in sys.modules:
+        return 0
+    from torch._dynamo.utils import counters
+
+    return int(counters["stats"]["unique_graphs"])
 
 
 def verbose() -> contextlib.AbstractContextManager[Any]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from machmeter import host
+from machmeter import gpu, host
 from machmeter.artifacts import Artifact, Store
 from machmeter.models import Model
 from machmeter.throughput import Interval
@@ -42,6 +42,48 @@ class Session(Protocol):
         ...
 
 
+@runtime_checkable
+class DeviceSession(Session, Protocol):
+    """A session whose batches lie in the memory of a device. What is timed is `run`, without any transfer.
+
+    Called with an array, like every session, it places the batch, runs it and fetches the answers.
+    """
+
+    def place(self, batch: NDArray[np.float32]) -> Any:
+        """Return `batch` in device memory, complete."""
+        ...
+
+    def run(self, placed: Any) -> None:
+        """Run a placed batch; return when the device has finished. The answers stay on the device."""
+        ...
+
+    def pending(self) -> bool:
+        """Return whether the device still has work of ours, which it must not have after `run`."""
+        ...
+
+    def device_seconds(self) -> float | None:
+        """Return how long the last `run` took by the device's own clock, None where it has none."""
+        ...
+
+    def least_seconds(self, operations: float, precision: str, family: str) -> float:
+        """Return a time below which the device cannot do `operations` of a model of `family`, from its own peak.
+
+        Returns 0 where no peak is known.
+        """
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """Return what the device is doing: clocks, power, temperature, throttling, other programs."""
+        ...
+
+    def evidence(self) -> dict[str, Any]:
+        """Return which device it is, how busy it was before, and the highest memory of this process on it.
+
+        `peak_bytes` is that memory, None with `peak_bytes_from` saying why; `peak_rate` the measured peak.
+        """
+        ...
+
+
 class ParallelSession(Session, Protocol):
     """A session that can keep several requests in flight. A plain call runs one and waits for it."""
 
@@ -58,7 +100,8 @@ class Backend(Protocol):
 
     A backend whose runtime has a throughput mode of its own also has `load_parallel`, which takes what
     `load` takes and returns a ParallelSession; of the others, instances are run. One whose runtime can choose
-    the precision says so by `chooses_precision = True` and then loads the precision "default" as well.
+    the precision says so by `chooses_precision = True` and then loads the precision "default" as well. One that
+    is measured at other batches than the model's says them in `batches`.
     """
 
     name: str
@@ -97,6 +140,8 @@ class Backend(Protocol):
 
 def unsupported(backend: Backend, model: Model, precision: str, **options: str) -> str | None:
     """Return why the cell is n/a on this machine and in this environment, or None where it can be tried."""
+    if backend.device == "cuda" and (reason := gpu.unsupported(precision)):
+        return reason
     missing = [name for name in backend.packages if importlib.util.find_spec(name) is None]
     if missing:
         return f"not installed: {', '.join(missing)}"

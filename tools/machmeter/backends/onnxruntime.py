@@ -262,7 +262,7 @@ def static_operators(model: Model) -> list[str] | None:
     return ["MatMul", "Gemm", "Conv"] if model.family == "transformer" else None
 
 
-def _optimized(exported: Artifact, folder: Path) -> Path:
+def optimized(exported: Artifact, folder: Path) -> Path:
     """Return a copy of the export with batch norms folded, as the quantization tools want it."""
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
@@ -271,25 +271,31 @@ def _optimized(exported: Artifact, folder: Path) -> Path:
     return path
 
 
-def _quantize_static(
-    exported: Artifact, calibration: Path, target: Path, reduce_range: bool, operators: list[str] | None
-) -> dict[str, Any]:
-    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+def photographs(images: NDArray[np.float32]) -> Any:
+    """Return calibration `images` as ONNX Runtime's quantizer reads them, one after the other."""
+    from onnxruntime.quantization import CalibrationDataReader
 
     class Photographs(CalibrationDataReader):  # type: ignore[misc]
         def __init__(self) -> None:
-            images = np.load(calibration)
             self._batches = iter(np.split(images, len(images) // CALIBRATION_BATCH))
 
         def get_next(self) -> dict[str, Any] | None:
-            images = next(self._batches, None)
-            return None if images is None else {"input": images}
+            batch = next(self._batches, None)
+            return None if batch is None else {"input": batch}
+
+    return Photographs()
+
+
+def _quantize_static(
+    exported: Artifact, calibration: Path, target: Path, reduce_range: bool, operators: list[str] | None
+) -> dict[str, Any]:
+    from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
 
     with tempfile.TemporaryDirectory() as scratch:
         quantize_static(
-            _optimized(exported, Path(scratch)),
+            optimized(exported, Path(scratch)),
             target,
-            Photographs(),
+            photographs(np.load(calibration)),
             quant_format=QuantFormat.QDQ,
             activation_type=QuantType.QUInt8,
             weight_type=QuantType.QInt8,
@@ -311,7 +317,7 @@ def _quantize_dynamic(model: Model, exported: Artifact, target: Path, reduce_ran
     unsigned = model.family == "convolutional"
     with tempfile.TemporaryDirectory() as scratch:
         quantize_dynamic(
-            _optimized(exported, Path(scratch)),
+            optimized(exported, Path(scratch)),
             target,
             weight_type=QuantType.QUInt8 if unsigned else QuantType.QInt8,
             per_channel=not unsigned,

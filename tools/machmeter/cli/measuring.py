@@ -27,7 +27,12 @@ commands = typer.Typer()
 def bench_command(
     model: MODEL = None,
     backend: Annotated[list[str] | None, typer.Option("--backend", help="May be repeated. Default: all.")] = None,
-    batch: Annotated[list[int] | None, typer.Option("--batch", help="May be repeated. Default: 1 and 8.")] = None,
+    device: Annotated[
+        str | None, typer.Option("--device", help="cpu or cuda. Default: cpu, and cuda where there is a GPU.")
+    ] = None,
+    batch: Annotated[
+        list[int] | None, typer.Option("--batch", help="May be repeated. Default: 1 and 8, on a GPU 1 to 128.")
+    ] = None,
     filter_: Annotated[str | None, typer.Option("--filter", help="A regular expression over cell names.")] = None,
     attribute: Annotated[
         list[str] | None, typer.Option("--attribute", "-a", help="Passed to asv, such as rounds=4.")
@@ -40,17 +45,19 @@ def bench_command(
     ] = False,
     project: PROJECT = Path(),
 ) -> None:
-    """Measure models on every CPU backend and precision, then show the table."""
+    """Measure models on every backend and precision of this machine, then show the table."""
     project = project.resolve()
     chosen = bench.select_models(model or ["ResNet50"])
     parts = bench.plan(
         chosen,
         backend or [],
-        list(batch or bench.DEFAULT_BATCHES),
+        list(batch) if batch else None,
         filter_,
+        device=device,
         all_options=all_options,
         with_offline=with_offline,
     )
+    bench.check_devices(parts)
     bench.check_folders(project)
     bench.fetch_weights(chosen)
     bench.run(parts, project, say, attribute or [])

@@ -9,13 +9,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from machmeter import asvrun, backends, bench, cells, host, libraries, models, recommend, rungs
+from machmeter import asvrun, bench, host, libraries, models, recommend, rungs
 from machmeter.artifacts import Store
 from machmeter.cli.common import MODEL, PROJECT
 from machmeter.errors import MachmeterError, NoResults, from_os_error
 from machmeter.results import ladder as ladder_results
+from machmeter.results import listed, show_versions, table, versions
 from machmeter.results import show as shown
-from machmeter.results import show_versions, table, versions
 
 commands = typer.Typer()
 
@@ -136,16 +136,7 @@ def recommend_command(
 @commands.command("list")
 def list_command() -> None:
     """List models, backends and precisions, and what cannot run here with the reason."""
-    for name in backends.names():
-        backend = backends.get(name)
-        if not backend.answers:
-            continue
-        for model in models.MODELS:
-            for cell in cells.all_cells(backend, model):
-                if cell.batch == model.batches[0] and model.benchmarked:
-                    reason = backends.unsupported(backend, model, cell.precision, **cell.options)
-                    label = " ".join([cell.precision, *cell.options.values()])
-                    print(f"{model.name:<18} {name:<12} {label:<22} {'n/a: ' + reason if reason else 'ok'}")
+    print("\n".join(listed.lines()))
 
 
 @commands.command("host")

@@ -32,7 +32,7 @@ def cells_of(history: History) -> Iterator[tuple[Series, str]]:
         cell = _cell(item)
         if cell is not None:
             options = " ".join([cell.precision, *cell.options.values()])
-            yield item, f"{cell.model} {cell.backend} {options}, batch {cell.batch}"
+            yield item, f"{cell.model} {cell.runtime} {options}, batch {cell.batch}"
 
 
 def speed_path(item: Series) -> str:

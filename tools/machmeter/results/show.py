@@ -100,7 +100,8 @@ def machine_lines(machine: str, host: Mapping[str, Any]) -> list[str]:
 
 def _legend(table: Table) -> tuple[str, ...]:
     return (
-        "× eager: images/s over fp32 eager (contiguous) at the same batch. × own fp32: over the same backend in fp32.",
+        "× eager: images/s over fp32 eager (contiguous) of the same device and batch. "
+        "× own fp32: over the same backend in fp32.",
         f"% peak: operations per image × images/s, over the highest rate of this machine: {_peaks(table)}.",
     )
 

@@ -20,11 +20,13 @@ from machmeter.results.store import ResultFile, Value, read_all
 Status = Literal["ok", "failed", "n/a", "running", "not run"]
 
 DEVICES = ("cpu", "cuda")
+NOT_A_MODEL = ("cuda.transfer",)  # backends of which a throughput says nothing of a model
+TIMED = ("median_seconds", "sample_seconds", "device_median_seconds")
 BASELINE = {
     "backend": "eager",
     "precision": "fp32",
     "options": "contiguous",
-}  # what every configuration is a multiple of
+}  # what every configuration of the same device is a multiple of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +51,8 @@ class Row:
     top1_agreement: float | None = None
     sqnr_db: float | None = None
     peak_memory_mb: float | None = None
+    device_memory_mb: float | None = None  # of this process on the GPU
+    device_p50_ms: float | None = None  # of a call by the GPU's own clock
     prepare_s: float | None = None
     load_s: float | None = None
     first_inference_s: float | None = None
@@ -149,7 +153,7 @@ def build(results: Path, machine: str, wanted: Iterable[str] = (), evidence_fold
 def _entry(key: str, commit: str, environment: str, found: dict[tuple[str, str, str], _Found]) -> _Found | None:
     """Return what is found so far of the cell called `key`, or None where `key` is not an inference cell."""
     cell = cells.parse(key)
-    if cell is None or cell.device not in DEVICES:
+    if cell is None or cell.device not in DEVICES or cell.runtime in NOT_A_MODEL:
         return None
     where = (cell.key(), commit[:8], environment)
     return found.setdefault(where, _Found(cell=cell, commit=commit, environment=environment))
@@ -206,10 +210,10 @@ def _take_records(item: _Found, records: list[Mapping[str, Any]]) -> None:
     timed = [record for record in telling if record.get("samples")]
     surveyed = next((record for record in telling if record.get("facts")), {})
     item.record = {**surveyed, "facts": surveyed.get("facts", {}), "started_at": started}
-    for name in ("artifact", "threads", "operations_per_image"):
+    for name in ("artifact", "threads", "operations_per_image", "device"):
         item.record[name] = next((record[name] for record in reversed(telling) if record.get(name)), None)
     if timed:
-        item.record |= {name: timed[-1].get(name) for name in ("median_seconds", "sample_seconds", disturbance.SHARE)}
+        item.record |= {name: timed[-1].get(name) for name in (*TIMED, disturbance.SHARE)}
         item.record["timed_at"] = timed[-1].get("started_at", 0.0)
 
 
@@ -265,7 +269,7 @@ def _speeds(items: Iterable[_Found]) -> dict[tuple[str, ...], float]:
 
 
 def _coordinates(cell: Cell, **other: str) -> tuple[str, ...]:
-    found = {"backend": cell.backend, "precision": cell.precision, "options": ", ".join(cell.options.values())}
+    found = {"backend": cell.runtime, "precision": cell.precision, "options": ", ".join(cell.options.values())}
     return (cell.model, str(cell.batch), *(found | other).values())
 
 
@@ -278,14 +282,16 @@ def _row(item: _Found, speeds: Mapping[tuple[str, ...], float], highest: Mapping
     status, reason, seconds, samples = _outcome(item)
     speed = metrics.images_per_second(seconds, cell.batch) if seconds else None
     comparable = speeds.get(_coordinates(cell))
-    eager = speeds.get(_coordinates(cell, **BASELINE))
+    baseline = BASELINE | {"backend": cells.runtime(cell.device, BASELINE["backend"])}
+    eager = speeds.get(_coordinates(cell, **baseline))
     own = speeds.get(_coordinates(cell, precision="fp32")) if cell.precision != "fp32" else None
     times_own = comparable / own if comparable and own else None
-    bound = highest.get(peaks.kind(cell.precision)) if cell.device == "cpu" else None
+    on_device = item.record.get("device") or {}
+    bound = highest.get(peaks.kind(cell.precision)) if cell.device == "cpu" else on_device.get("peak_rate")
     share = peaks.share(item.record.get("operations_per_image"), speed, bound)
     return Row(
         model=cell.model,
-        backend=cell.backend,
+        backend=cell.runtime,
         precision=cell.precision,
         options=", ".join(cell.options.values()),
         batch=cell.batch,
@@ -330,6 +336,8 @@ def _facts(item: _Found) -> dict[str, Any]:
         "sqnr_db": _rounded(number("track_sqnr"), 1),
         "offline_images_per_second": _rounded(speed := number(offline.BENCHMARK), throughput_digits(speed or 0.0)),
         "peak_memory_mb": _rounded(memory / 1e6 if memory else None, 0),
+        "device_memory_mb": _rounded(None if (held := number("track_device_memory")) is None else held / 1e6, 0),
+        "device_p50_ms": _rounded(_milliseconds(item.record.get("device_median_seconds")), 3),
         "prepare_s": _rounded(number("track_prepare_time"), 1),
         "load_s": _rounded(number("track_load_time"), 2),
         "first_inference_s": _rounded(number("track_first_inference_time"), 3),

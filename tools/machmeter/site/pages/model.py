@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from machmeter import claims
 from machmeter.history.model import History, Machine
 from machmeter.results.ladder import LadderRow, LadderTable
 from machmeter.results.show import machine_lines
@@ -42,6 +43,7 @@ def context(link: ModelLink, site: Site, own: Own) -> dict[str, Any]:
             "offline": any(row.offline_images_per_second is not None for row in measured),
             **_fidelity(measured, backends),
             "scaling": _scaling(measured, backends, name),
+            "claims": _claims(name, rows, climbed),
             "ladder": _ladder(climbed) if climbed else None,
             "without": [_without(row) for row in rows if row.status != "ok"],
         }
@@ -78,7 +80,8 @@ def _notes(built: Table | None, rows: Sequence[Row]) -> list[str]:
 
 
 def _row(row: Row, machine: Machine, history: History) -> dict[str, Any]:
-    name = f"cpu.{row.backend}.{row.model}.time_forward"
+    device = "" if "." in row.backend else "cpu."  # "cuda.eager" says its own
+    name = f"{device}{row.backend}.{row.model}.time_forward"
     benchmark = next((item for item in history.benchmarks if item.name == name), None)
     found = asdict(row)
     found["href"] = history_href(benchmark) if benchmark else "benchmarks.html"
@@ -137,7 +140,7 @@ def _fidelity(measured: Sequence[Row], backends: list[str]) -> dict[str, Any]:
     }
 
 
-_DASHES = {"fp32": "", "bf16": " d2", "fp16": " d2", "int8": " d3", "int8-dynamic": " d4"}
+_DASHES = {"fp32": "", "bf16": " d2", "tf32": " d4", "fp16": " d2", "int8": " d3", "int8-dynamic": " d4"}
 
 
 def _scaling(measured: Sequence[Row], backends: list[str], name: str) -> dict[str, Any] | None:
@@ -174,6 +177,24 @@ def _scaling(measured: Sequence[Row], backends: list[str], name: str) -> dict[st
         ),
         "legend": legend,
     }
+
+
+SHOWN_MISSING = 3  # of the cells that a claim lacks
+
+
+def _claims(name: str, rows: Sequence[Row], climbed: LadderTable | None) -> list[dict[str, str]]:
+    """Return what this machine says of published claims; nothing where it can judge none of them."""
+    answers = claims.judge(claims.load(), name, rows, climbed.rows if climbed else ())
+    if all(answer.holds == "cannot say" for answer in answers):
+        return []
+    found = []
+    for answer in answers:
+        more = len(answer.missing) - SHOWN_MISSING
+        missing = "; ".join(answer.missing[:SHOWN_MISSING]) + (f"; and {more} more" if more > 0 else "")
+        here = answer.here + (". " if answer.here and missing else "") + (f"Missing: {missing}" if missing else "")
+        claim = answer.claim
+        found.append({"text": claim.text, "source": claim.source, "here": here, "holds": answer.holds})
+    return found
 
 
 def _ladder(built: LadderTable) -> dict[str, Any]:
