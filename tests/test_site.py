@@ -218,6 +218,24 @@ def test_the_table_of_a_model(own: Path) -> None:
     assert [row for row in rows(page, "without") if "failed" in row] == ["failed openvino int8 8 crashed (signal 11)"]
 
 
+def test_many_disturbed_timings_are_said_once_and_marked(tmp_path: Path) -> None:
+    stores.own(tmp_path / "results")
+    (file,) = (tmp_path / "evidence/box").glob(f"{stores.commit(2)[:8]}-env.json")
+    content = json.loads(file.read_text())
+    for cell in ("eager.ResNet50(fp32, contiguous, 1)", "openvino.ResNet50(fp32, 1)", "openvino.ResNet50(int8, 1)"):
+        seconds = {"median_seconds": 0.01, "sample_seconds": [0.01] * 5, "samples": 5}
+        record = {"status": "ok", "benchmark": "time_forward", "started_at": 9e9, "order": 9, "disturbed_share": 0.4}
+        content["runs"]["r"]["cells"][f"cpu.{cell}"] = {"p": record | seconds}
+    file.write_text(json.dumps(content))
+    site, _ = built(tmp_path)
+    page = (site / "model/box/ResNet50.html").read_text()
+    assert [banner for banner in re.findall(r'class="banner">([^<]*)<', page) if "disturbed" in banner] == [
+        "3 of 5 timings were disturbed: other programs had more than a tenth of the CPUs meanwhile. "
+        "They are marked in the table, and no gain is claimed from or over them."
+    ]
+    assert sum(" disturbed " in row for row in rows(page, "cells")) == 3
+
+
 def test_the_ladder_marks_what_made_it_slower(own: Path) -> None:
     page = (own / "model/box/ResNet50.html").read_text()
     assert [re.split(" eager | openvino ", row)[0] for row in rows(page, "rungs")[1:4]] == [
@@ -523,9 +541,9 @@ def test_file_names_are_the_name_where_that_is_safe() -> None:
 @pytest.mark.parametrize(
     ("base", "head", "direction", "noise", "verdict"),
     [
-        (1.0, 1.5, "lower", 0.0, "regression"),
-        (100.0, 50.0, "higher", 0.0, "regression"),  # J1: a throughput that halves
-        (100.0, 50.0, "lower", 0.0, "improvement"),
+        (1.0, 1.5, "lower", 0.0, "worse"),
+        (100.0, 50.0, "higher", 0.0, "worse"),  # J1: a throughput that halves
+        (100.0, 50.0, "lower", 0.0, "better"),
         (1.0, 1.01, "lower", 0.0, "same"),
         (1.0, 1.2, "lower", 0.3, "same"),
         (1.0, 1.5, None, 0.0, "change"),

@@ -201,7 +201,7 @@ def test_two_runs_are_compared_and_the_link_is_kept(tab: Any, foreign: Any) -> N
     base = tab.locator('[data-pick="base"]')
     base.select_option(index=30)
     expect(tab.locator("#comparison tbody tr td").first).to_have_text("failed")
-    assert column(tab, "comparison", 0) == ["failed", "regression", "change", "same", "same"]
+    assert column(tab, "comparison", 0) == ["failed", "worse", "change", "same", "same"]
     assert column(tab, "comparison", 1)[1:3] == ["+50.0 %", "+20.0 %"]
     text, address = tab.locator("#comparison").inner_text(), tab.url
     other = tab.context.new_page()
@@ -214,7 +214,7 @@ def test_swept_versions_are_compared(tab: Any, own: Any) -> None:
     tab.goto(own.address + "compare.html#m=box&a=openvino%402025.0.0&b=openvino%402026.1.0")
     tab.wait_for_selector("#comparison")
     rows = tab.locator("#comparison tbody tr").all_inner_texts()
-    assert rows[0].split("\t")[:3] == ["improvement", "+33.4 %", "ResNet50 openvino int8 batch 1: throughput"]
+    assert rows[0].split("\t")[:3] == ["better", "+33.4 %", "ResNet50 openvino int8 batch 1: throughput"]
 
 
 def test_all_benchmarks_are_searched(tab: Any, foreign: Any) -> None:

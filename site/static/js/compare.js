@@ -4,7 +4,7 @@ import { filterable, sortable } from "./tables.js";
 import { badge, copyLink, day, element, load, NONE, percent, value } from "./words.js";
 
 const LEAST = 0.02;
-const ORDER = ["failed", "removed", "regression", "change", "improvement", "fixed", "new", "not comparable", "same"];
+const ORDER = ["failed", "removed", "worse", "change", "better", "fixed", "new", "not comparable", "same"];
 const LOST = new Set(["failed", "unreadable"]);
 const INCOMPARABLE = ["CPU", "GPU", "driver", "thread budget", "CPU quota", "physical cores", "logical CPUs", "architecture"];
 // Codes above the levels, as history/columns_export.py gives them.
@@ -18,7 +18,7 @@ export function judge(base, head, direction, comparable = true) {
   const effect = head.value / base.value - 1;
   if (Math.abs(effect) < Math.max(LEAST, base.error + head.error)) return ["same", effect];
   if (!direction) return ["change", effect];
-  return [(effect > 0) === (direction === "higher") ? "improvement" : "regression", effect];
+  return [(effect > 0) === (direction === "higher") ? "better" : "worse", effect];
 }
 
 const app = document.getElementById("compare");

@@ -18,12 +18,12 @@ from machmeter.site.pages.common import Site, commit_name, history_href, named
 from machmeter.site.pages.own import Own
 from machmeter.site.pages.versions import cell
 
-Verdict = Literal["failed", "fixed", "removed", "new", "regression", "improvement", "change", "same", "not comparable"]
+Verdict = Literal["failed", "fixed", "removed", "new", "worse", "better", "change", "same", "not comparable"]
 
 LEAST = 0.02  # a smaller effect is the same
 SHOWN = 20
 ORDER: tuple[Verdict, ...] = (
-    "failed", "removed", "regression", "change", "improvement", "fixed", "new", "not comparable", "same",
+    "failed", "removed", "worse", "change", "better", "fixed", "new", "not comparable", "same",
 )  # fmt: skip
 _LOOKED_BACK = 5  # runs before the newest, among which the one with most in common is taken
 
@@ -40,7 +40,7 @@ def judge(base: float, head: float, direction: Direction | None, noise: float = 
         return "same", effect
     if direction is None:
         return "change", effect
-    return ("improvement" if (effect > 0) == (direction == "higher") else "regression"), effect
+    return ("better" if (effect > 0) == (direction == "higher") else "worse"), effect
 
 
 def context(site: Site) -> dict[str, Any]:

@@ -74,9 +74,21 @@ def _others(link: ModelLink, site: Site) -> list[dict[str, str]]:
     ]
 
 
+_DISTURBED = "disturbed: "
+
+
 def _notes(built: Table | None, rows: Sequence[Row]) -> list[str]:
     notes = [note for note in built.notes if not note.startswith("left out")] if built else []
-    return notes + [f"{configuration(row)}: {row.reason}" for row in rows if row.status == "ok" and row.reason]
+    told = [row for row in rows if row.status == "ok" and row.reason]
+    disturbed = [row for row in told if _DISTURBED in row.reason]
+    if len(disturbed) > 2:  # said once; the table marks them
+        timed = sum(row.status == "ok" for row in rows)
+        notes.append(
+            f"{len(disturbed)} of {timed} timings were disturbed: other programs had more than a tenth of the CPUs "
+            "meanwhile. They are marked in the table, and no gain is claimed from or over them."
+        )
+        told = [row for row in told if row not in disturbed]
+    return notes + [f"{configuration(row)}: {row.reason}" for row in told]
 
 
 def _row(row: Row, machine: Machine, history: History) -> dict[str, Any]:
@@ -84,6 +96,7 @@ def _row(row: Row, machine: Machine, history: History) -> dict[str, Any]:
     name = f"{device}{row.backend}.{row.model}.time_forward"
     benchmark = next((item for item in history.benchmarks if item.name == name), None)
     found = asdict(row)
+    found["disturbed"] = row.reason if row.status == "ok" and _DISTURBED in (row.reason or "") else ""
     found["href"] = history_href(benchmark) if benchmark else "benchmarks.html"
     return found
 
