@@ -24,8 +24,8 @@ WORKFLOWS: tuple[Workflow, ...] = ("benchmark", "versions", "benchmark-pr")
 
 ROUNDS = 8  # at most so many processes for each side: docs/statistics.md says what they can see
 
-_NAME = re.compile(r"^[a-z0-9][a-z0-9-]{0,39}$")
-_LABEL = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _LISTS = ("labels", "stacks", "workflows", "sweeps", "accept")
 _REQUIRED = ("name", "labels", "stacks", "threads", "benchmarks", "workflows")
 
@@ -88,11 +88,11 @@ def _faults(number: int, entry: Mapping[str, Any]) -> list[str]:
             faults.append(f"{called}: {key} must be a list of texts")
     if faults:
         return faults
-    if not isinstance(name, str) or not _NAME.match(name):
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
         faults.append(f"{called}: a name has lower-case letters, digits and hyphens only")
     if "self-hosted" not in entry["labels"] or not set(entry["labels"]) - _COMMON_LABELS:
         faults.append(f"{called}: labels need 'self-hosted' and one of its own, such as 'machmeter-{name}'")
-    faults += [f"{called}: {label!r} is no label" for label in entry["labels"] if not _LABEL.match(label)]
+    faults += [f"{called}: {label!r} is no label" for label in entry["labels"] if not _LABEL.fullmatch(label)]
     if not entry["stacks"]:
         faults.append(f"{called}: name at least one stack")
     try:

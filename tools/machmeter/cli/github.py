@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from machmeter.cli.common import say
-from machmeter.errors import ArtifactUnusable, BadSetting, NoResults, NotAccepted, from_os_error
+from machmeter.cli.common import PROJECT, say
+from machmeter.errors import ArtifactUnusable, BadSetting, MachmeterError, NoResults, NotAccepted, from_os_error
 from machmeter.github.client import ACTIONS
 
 commands = typer.Typer(help="What machmeter says on GitHub, for workflows.", no_args_is_help=True)
@@ -23,10 +24,16 @@ DRY_RUN = Annotated[bool, typer.Option("--dry-run", help="Write nothing on GitHu
 
 @commands.command("comment")
 def comment_command(
-    files: Annotated[list[Path], typer.Argument(help="measurements.json of each machine: file, folder or zip.")],
     repository: REPOSITORY,
     pull_request: Annotated[int, typer.Option("--pull-request", min=1, help="Its number, from a trusted source.")],
     sha: Annotated[str, typer.Option("--sha", help="The commit that was to be measured, from a trusted source.")],
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="By hand: measurements.json of each machine: file, folder or zip.")
+    ] = None,
+    measured: Annotated[
+        Path | None,
+        typer.Option("--from", help="The artifacts of benchmark-pr: measurements-NAME/STACK of each machine listed."),
+    ] = None,
     author: AUTHOR = ACTIONS,
     link: LINK = None,
     keep: Annotated[
@@ -34,20 +41,32 @@ def comment_command(
         typer.Option("--keep", help="Where the comment is kept. Default: comment.md beside the first file."),
     ] = None,
     dry_run: DRY_RUN = False,
+    project: PROJECT = Path(),
 ) -> None:
-    """Judge measurements of a pull request and make the result its one comment, whatever the verdict."""
+    """Judge measurements of a pull request and make the result its one comment, whatever the verdict.
+
+    With --from, which machines there are is said by .github/runners.toml: one that has left nothing is named, and
+    measurements that claim to be another's are refused. All numbers go to GITHUB_STEP_SUMMARY, where that is set.
+    """
+    from machmeter import runners
     from machmeter.compare import markdown
-    from machmeter.github import client, comments
+    from machmeter.github import client, comments, expected, summary
 
     _check_link(link)
-    if not client.SHA.fullmatch(sha):
-        raise BadSetting("--sha is not the full hash of a commit (40 hexadecimal digits)")
-    found = comments.sections(files, sha)
+    sha = client.full_hash(sha)
+    if bool(files) == (measured is not None):
+        raise typer.BadParameter("name either files or, with --from, the folder of the artifacts")
+    wanted = expected.of_runners(measured, runners.load(project)) if measured else expected.of_files(files or [])
+    if not wanted:
+        raise BadSetting(f"{runners.FILE} lists no machine for benchmark-pr: nothing can have been measured")
+    found = comments.sections(wanted, sha)
     text = comments.body(found, link=link)
-    first = files[0]
-    path = keep or (first if first.is_dir() and not first.is_symlink() else first.parent) / "comment.md"
+    path = keep or _beside(measured or (files or [])[0])
     _keep(path, text)
+    _append("GITHUB_STEP_SUMMARY", f"{summary.render(found)}\n")
     if dry_run:
+        text = comments.body(found, link=link, head_now=_head_if_told(repository, pull_request))
+        _keep(path, text)
         print(text)
     else:
         try:
@@ -66,6 +85,23 @@ def comment_command(
         raise ArtifactUnusable("none of the measurements can be used; the comment says why")
 
 
+def _beside(first: Path) -> Path:
+    return (first if first.is_dir() and not first.is_symlink() else first.parent) / "comment.md"
+
+
+def _head_if_told(repository: str, pull_request: int) -> str | None:
+    """Return the head of the pull request, where there is a token to ask with and GitHub answers."""
+    from machmeter.github import comments
+
+    if not os.environ.get("GITHUB_TOKEN"):
+        return None
+    try:
+        return comments.pull(repository, pull_request).head.sha
+    except MachmeterError as error:
+        print(f"machmeter: whether the head has moved is not known: {error}", file=sys.stderr)
+        return None
+
+
 @commands.command("command")
 def command_command(
     event: Annotated[
@@ -78,18 +114,19 @@ def command_command(
     """Check who asks for a measurement of which commit; write run, pull_request and sha to GITHUB_OUTPUT."""
     from machmeter.github import commands as asked
 
-    if event is not None:
-        request = asked.of_event(event)
-    elif pull_request is not None and sha is not None:
-        request = asked.of_arguments(repository, pull_request, sha)
-    else:
-        raise typer.BadParameter("give --event, or --pull-request and --sha")
-    if output := os.environ.get("GITHUB_OUTPUT"):
-        try:
-            with Path(output).open("a", encoding="utf-8") as stream:
-                stream.write(request.outputs())
-        except OSError as error:
-            raise from_os_error(error, Path(output), "the outputs", "GITHUB_OUTPUT") from error
+    try:
+        if event is not None:
+            request = asked.of_event(event)
+        elif pull_request is not None and sha is not None:
+            request = asked.of_arguments(repository, pull_request, sha)
+        else:
+            raise typer.BadParameter("give --event, or --pull-request and --sha")
+    except MachmeterError as error:
+        _append("GITHUB_STEP_SUMMARY", f"{asked.refusal(str(error))}\n")
+        raise
+    _append("GITHUB_OUTPUT", request.outputs())
+    if summary := request.summary():
+        _append("GITHUB_STEP_SUMMARY", f"{summary}\n")
     say(request.outputs().rstrip())
     if request.reason:
         say(f"nothing is measured: {request.reason}")
@@ -147,6 +184,16 @@ def _check_link(link: str | None) -> None:
         inert.address(link or "https://example.org/")
     except ValueError as error:
         raise BadSetting(f"--link: {error}") from error
+
+
+def _append(variable: str, text: str) -> None:
+    """Append `text` to the file that GitHub Actions names in the environment's `variable`, if it does."""
+    if name := os.environ.get(variable):
+        try:
+            with Path(name).open("a", encoding="utf-8") as stream:
+                stream.write(text)
+        except OSError as error:
+            raise from_os_error(error, Path(name), "what the job says", variable) from error
 
 
 def _keep(path: Path, text: str) -> None:

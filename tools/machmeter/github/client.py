@@ -31,6 +31,13 @@ REPOSITORY = re.compile(r"[A-Za-z0-9._-]+/[A-Za-z0-9._-]+")
 SHA = re.compile(r"[0-9a-f]{40}")
 
 
+def full_hash(sha: str) -> str:
+    """Return `sha`, the full hash of a commit, as git writes it: in lower case. Raises BadSetting."""
+    if not SHA.fullmatch(sha.lower()):
+        raise BadSetting(f"{plain(sha, 60)!r} is not the full hash of a commit (40 hexadecimal digits)")
+    return sha.lower()
+
+
 def repository(name: str, *, pause: Callable[[float], None] = time.sleep) -> Repository:
     """Return the repository `name` ("owner/name"), as the environment's GITHUB_TOKEN and GITHUB_API_URL reach it.
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import msgspec
 
-from machmeter.compare.inert import plain
+from machmeter.compare.inert import code, plain
 from machmeter.errors import BadSetting, NotAccepted, NotOnGitHub
 from machmeter.github import client, comments
 
-COMMAND = re.compile(r"/benchmark ([0-9a-f]{40})")
+COMMAND = re.compile(r"/benchmark ([0-9a-fA-F]{40})")
 MAY_WRITE = ("admin", "write")  # what GitHub calls the permission of admins, of maintainers and of writers
 
 
@@ -52,11 +52,23 @@ class Request:
     pull_request: int = 0
     sha: str = ""
     reason: str = ""
+    asked: bool = True  # False where nobody has asked for anything
 
     def outputs(self) -> str:
         """Return the lines for GITHUB_OUTPUT."""
         run = "true" if self.run else "false"
         return f"run={run}\npull_request={self.pull_request or ''}\nsha={self.sha}\n"
+
+    def summary(self) -> str:
+        """Return what the summary of the run says, as Markdown; nothing where nobody has asked for anything."""
+        if self.run:
+            return f"Measuring {code(self.sha)} of pull request {self.pull_request}."
+        return refusal(self.reason) if self.asked else ""
+
+
+def refusal(reason: str) -> str:
+    """Return what the summary of a run says that measures nothing, as Markdown."""
+    return f"**Nothing is measured:** {code(reason, 400)}"
 
 
 def of_event(path: Path) -> Request:
@@ -70,7 +82,7 @@ def of_event(path: Path) -> Request:
         raise BadSetting(f"{path} is not the event of a comment: {plain(str(error), 200)}") from error
     text = event.comment.body.strip()
     if event.action != "created" or event.issue.pull_request is None or not text.startswith("/benchmark"):
-        return Request(run=False, reason="the comment asks for nothing")
+        return Request(run=False, reason="the comment asks for nothing", asked=False)
     matched = COMMAND.fullmatch(text)
     if not matched:
         return Request(run=False, reason="write '/benchmark' and the full hash of the commit, and nothing else")
@@ -78,7 +90,7 @@ def of_event(path: Path) -> Request:
     if not may_write(repository, login):
         return Request(run=False, reason=f"{plain(login, 60)} may not write in {repository}")
     try:
-        return of_arguments(repository, event.issue.number, matched[1])
+        return of_arguments(repository, event.issue.number, matched[1].lower())
     except NotAccepted as error:
         return Request(run=False, reason=str(error))
 
@@ -86,10 +98,10 @@ def of_event(path: Path) -> Request:
 def of_arguments(repository: str, number: int, sha: str) -> Request:
     """Return the request to measure the commit `sha` of pull request `number`.
 
-    Raises NotAccepted unless the pull request is open and has the commit, and what GitHub's answers raise.
+    Raises NotAccepted unless the pull request is open and has the commit, BadSetting where `sha` is no full hash, and
+    what GitHub's answers raise.
     """
-    if not client.SHA.fullmatch(sha):
-        raise NotAccepted(f"{plain(sha, 60)!r} is not the full hash of a commit (40 hexadecimal digits)")
+    sha = client.full_hash(sha)
     request = comments.pull(repository, number)
     if request.state != "open":
         raise NotAccepted(f"pull request {number} is closed")

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from machmeter.compare import markdown
 from machmeter.compare.judge import compare
-from machmeter.compare.model import Measurements
 from machmeter.errors import ArtifactUnusable, GitHubUnreachable, NotAccepted
-from machmeter.github import artifact, client
+from machmeter.github import client
+from machmeter.github.expected import Expected
 
 if TYPE_CHECKING:
     from github.IssueComment import IssueComment
@@ -34,31 +33,18 @@ class Posted:
     removed: int = 0  # further comments of ours that were deleted
 
 
-def sections(paths: Sequence[Path], sha: str) -> list[markdown.Section]:
-    """Judge the measurements in `paths`, of the commit `sha`; where some cannot be used the reason stands instead."""
+def sections(wanted: Sequence[Expected], sha: str) -> list[markdown.Section]:
+    """Judge the measurements of the commit `sha`; where some cannot be used the reason stands instead."""
     found: list[markdown.Section] = []
-    for path in paths[:MACHINES]:
+    for item in wanted[:MACHINES]:
         try:
-            found.append(compare(_of_commit(artifact.read(path), sha)))
+            found.append(compare(item.read(sha)))
         except ArtifactUnusable as error:
-            found.append(markdown.Unusable(name=name(path), reason=str(error)))
-    if len(paths) > MACHINES:
+            found.append(markdown.Unusable(name=item.name, reason=str(error)))
+    if len(wanted) > MACHINES:
         reason = f"one comment has room for {MACHINES} machines"
-        found.append(markdown.Unusable(name=f"{len(paths) - MACHINES} more", reason=reason))
+        found.append(markdown.Unusable(name=f"{len(wanted) - MACHINES} more", reason=reason))
     return found
-
-
-def _of_commit(measurements: Measurements, sha: str) -> Measurements:
-    measured = measurements.head.commit
-    if measured != sha:
-        said = f"the commit {measured[:8]}" if measured else "no commit"
-        raise ArtifactUnusable(f"they are of {said}, and {sha[:8]} was to be measured")
-    return measurements
-
-
-def name(path: Path) -> str:
-    """Return what measurements are called before anybody has read them: by their file, or its folder."""
-    return (path.absolute().parent.name if path.name == artifact.NAME else path.name) or str(path)
 
 
 def body(found: Sequence[markdown.Section], *, link: str | None, head_now: str | None = None) -> str:
