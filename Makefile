@@ -96,6 +96,7 @@ lint-workflows: $(VENV)/.dev  ## Check .github/ (needs no network)
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 	$(BIN)/yamllint --strict .github
+	$(BIN)/machmeter runners check >/dev/null
 
 bench-harness: setup  ## Measure what our harness itself costs, against each runtime's own tools
 	$(BIN)/python tools/bench_harness.py

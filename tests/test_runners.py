@@ -87,6 +87,8 @@ def test_the_matrix_is_handed_to_the_job_that_starts_the_others(
         ("[[runner]]\nname = 'a'", "'a' lacks labels"),
         (XEON + 'token = "x"', "'xeon': unknown key 'token'"),
         (XEON.replace('"xeon"', '"Xeon 1"'), "'Xeon 1': a name has lower-case letters, digits and hyphens only"),
+        (XEON.replace('"xeon"', '"xeon\\n"'), "a name has lower-case letters, digits and hyphens only"),
+        (XEON.replace('"machmeter-xeon"', '"machmeter-xeon\\n"'), "is no label"),
         (XEON.replace('["minimal"]', '"minimal"'), "'xeon': stacks must be a list of texts"),
         (XEON.replace('["minimal"]', "[]"), "'xeon': name at least one stack"),
         (XEON.replace('["minimal"]', '["imaginary"]'), "'xeon': unknown stack 'imaginary'"),

@@ -31,7 +31,7 @@ stacks = ["minimal"]
 threads = {threads}
 benchmarks = '^control\\.Machine\\.'
 workflows = ["benchmark", "benchmark-pr"]
-budget = "20s"
+budget = "5s"
 accept = {accept}
 """
 

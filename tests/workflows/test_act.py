@@ -127,7 +127,9 @@ def test_a_maintainer_s_comment_is_answered_with_one_comment(
     assert (scratch.artifacts / "measurements-scratch" / "minimal" / "measurements.json").is_file()
     (comment,) = github.state.comments
     assert (comment["issue"], comment["edits"]) == (7, 0)
-    assert "scratch" in comment["body"]
+    assert "### Machmeter on `scratch`: " in comment["body"]
+    assert "no usable measurements" not in comment["body"]
+    assert "/actions/runs/" in comment["body"]  # whose summary has all numbers
     assert (scratch.artifacts / "comment" / "comment.md").read_text().strip() == comment["body"].strip()
 
 

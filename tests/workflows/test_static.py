@@ -19,6 +19,7 @@ from acting import program
 from conftest import ROOT
 from machmeter import runners
 from machmeter.cli import app
+from machmeter.publish import layout
 
 FOLDER = ROOT / ".github" / "workflows"
 WORKFLOWS = {path.stem: yaml.safe_load(path.read_text()) for path in sorted(FOLDER.glob("*.yml"))}
@@ -59,6 +60,22 @@ def _run(tool: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 def test_the_workflows_are_those_that_were_agreed() -> None:
     assert set(WORKFLOWS) == {"ci", "benchmark", "versions", "benchmark-pr", "publish"}
+
+
+def test_what_is_kept_of_a_sweep_is_what_is_new(tmp_path: Path) -> None:
+    """Not what was pulled from the branch, where a file's name ends in a hash; and any name of asv's own is kept."""
+    (step,) = [step for where, step in _steps() if where == "versions.measure: Keep what was measured"]
+    left_out = [line.removeprefix("!") for line in step["with"]["path"].splitlines() if line.startswith("!")]
+    new = ["xeon/a1b2c3d4-virtualenv-py3.11-STACKminimal.json", "xeon/a1b2c3d4-virtualenv-py3.11-STACKcpu-only.json",
+           "xeon/a1b2c3d4-virtualenv-py3.11-openvino2026.4.0.json", "xeon/machine.json", "benchmarks.json"]  # fmt: skip
+    stem = "a1b2c3d4-virtualenv-py3.11-STACKminimal"
+    pulled = [layout.path_of("result", "xeon", stem, content).removeprefix("results/") for content in (b"1", b"2")]
+    for folder in ("results", "evidence"):
+        for name in (*new, *pulled):
+            (tmp_path / folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / folder / name).touch()
+    found = {str(path.relative_to(tmp_path)) for pattern in left_out for path in tmp_path.glob(pattern)}
+    assert found == {f"{folder}/{name}" for folder in ("results", "evidence") for name in pulled}
 
 
 def test_the_checkers_find_nothing() -> None:
