@@ -90,7 +90,7 @@ def of_event(path: Path) -> Request:
     if not may_write(repository, login):
         return Request(run=False, reason=f"{plain(login, 60)} may not write in {repository}")
     try:
-        return of_arguments(repository, event.issue.number, matched[1].lower())
+        return of_arguments(repository, event.issue.number, matched[1])
     except NotAccepted as error:
         return Request(run=False, reason=str(error))
 
