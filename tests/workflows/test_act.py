@@ -124,6 +124,7 @@ def test_a_maintainer_s_comment_is_answered_with_one_comment(
     github.state.permissions["ada"] = "write"
     said = _succeeded(scratch.act("issue_comment", "benchmark-pr", _comment("ada", "MEMBER", f"/benchmark {change}")))
     assert _jobs(said) == ["Check who asks, and for what", "Compare on scratch", "Judge and tell"]
+    assert "Summary - ### Machmeter on `scratch`: " in said
     assert (scratch.artifacts / "measurements-scratch" / "minimal" / "measurements.json").is_file()
     (comment,) = github.state.comments
     assert (comment["issue"], comment["edits"]) == (7, 0)
@@ -167,6 +168,7 @@ def test_nobody_else_and_nothing_else_starts_it(
     github.state.permissions[login] = permission
     done = scratch.act("issue_comment", "benchmark-pr", _comment(login, association, text.format(sha=change)))
     assert _jobs(done.stdout) == jobs, done.stdout[-3000:]
+    assert ("Summary - **Nothing is measured:**" in done.stdout) == bool(jobs)
     assert not github.state.comments
     assert not (scratch.artifacts / "measurements-scratch").exists()
 
