@@ -158,7 +158,10 @@ def test_any_asv_project_has_one_process_a_side(tmp_path: Path) -> None:
     found = judge.compare(sides.read(tmp_path / "results", "box", commit(30), commit(38)))
     assert [(item.kind, item.cell, item.metric) for item in found.lone] == [("failed", "suite.Time", "time_sort")]
     words = {item.words for item in found.findings}
-    assert words == {"samples of one process: at least 6 rounds are needed"}
+    assert words == {
+        "samples of one process: at least 6 rounds are needed",
+        "measured once a side: at least 6 times are needed to tell a change from scatter",
+    }
     assert found.result == "regression"
 
 

@@ -27,7 +27,7 @@ from machmeter.compare.model import (
 )
 from machmeter.compare.pairing import Pair
 from machmeter.history.compare import verdict as direction_of
-from machmeter.history.compare import words as words_of
+from machmeter.site.words import plural, signed, value
 
 _RANK: dict[Verdict, int] = {
     "regression": 0,
@@ -137,7 +137,9 @@ def _finding(item: Judged, q: float | None, shift: Shift | None, *, interleaved:
     if not pair.once and not interleaved:
         smallest = max(smallest, limits.BETWEEN_BLOCKS)
     ratio, low, high = _ratios(item, base, head)
-    verdict, words = _verdict(item, q, smallest, shift)
+    verdict, words = _verdict(item, q, smallest)
+    if shift and limits.follows_the_machine(pair.metric, pair.unit):
+        verdict, words = _under(shift, item, verdict, words)
     return Finding(
         cell=pair.cell,
         metric=pair.metric,
@@ -174,7 +176,7 @@ def _ratios(item: Judged, base: float, head: float) -> tuple[float | None, float
     return None, None, None
 
 
-def _verdict(item: Judged, q: float | None, smallest: float, shift: Shift | None) -> tuple[Verdict, str]:
+def _verdict(item: Judged, q: float | None, smallest: float) -> tuple[Verdict, str]:
     """Return the verdict, and words where a ratio does not say it."""
     pair = item.pair
     base, head = pair.middle
@@ -188,9 +190,6 @@ def _verdict(item: Judged, q: float | None, smallest: float, shift: Shift | None
     assert item.high is not None
     threshold = math.log1p(smallest)
     if q <= limits.FALSE_DISCOVERIES and abs(item.middle) >= threshold:
-        # By its near end: a change whose interval reaches into the shift may be nothing but the shift.
-        if shift and min(abs(item.low), abs(item.high)) <= max(abs(math.log(shift.low)), abs(math.log(shift.high))):
-            return "not judged", f"the machine itself moved as far: {shift.control} by a factor of {shift.ratio:.3g}"
         return _named(item.middle, pair), ""
     own = math.log1p(pair.limit.smallest(base))
     if -own < item.low and item.high < own:
@@ -200,26 +199,57 @@ def _verdict(item: Judged, q: float | None, smallest: float, shift: Shift | None
     return "undecided", f"a change of {100.0 * smallest:.3g} % cannot be excluded"
 
 
+def _under(shift: Shift, item: Judged, verdict: Verdict, words: str) -> tuple[Verdict, str]:
+    """Return what is left of a verdict where the machine itself moved: only what lies beyond its shift.
+
+    What did not change on a machine that did has changed, or its numbers say nothing.
+    """
+    if verdict == "not judged":
+        return verdict, words
+    if item.middle is None or item.low is None or item.high is None or not item.within:
+        found = verdict in ("regression", "improvement", "changed")
+        return (verdict, words) if found else ("not judged", _moved(shift))
+    extent = max(abs(math.log(shift.low)), abs(math.log(shift.high)))
+    # By its near end: a change whose interval reaches into the shift may be nothing but the shift.
+    near = 0.0 if item.low <= 0.0 <= item.high else min(abs(item.low), abs(item.high))
+    if near > extent and verdict not in ("no change", "undecided"):
+        return verdict, words
+    if verdict == "undecided" and abs(item.middle) > extent:
+        return verdict, "a change beyond that of the machine cannot be excluded"
+    return "not judged", _moved(shift)
+
+
+def _moved(shift: Shift) -> str:
+    return f"the machine itself moved: {shift.control} by a factor of {shift.ratio:.3g}, and this not beyond it"
+
+
 def _by_size(pair: Pair, base: float, head: float, smallest: float) -> tuple[Verdict, str]:
     """Judge what is known once, by its size alone."""
     by = head - base
-    words = "" if pairing.is_usable(base) and pairing.is_usable(head) else words_of(base, head)
+    words = "" if pairing.is_usable(base) and pairing.is_usable(head) else _words(pair, base, head)
     counts = abs(by) >= pair.limit.absolute if pair.limit.absolute else abs(by) >= smallest * abs(base)
     if by == 0.0 or not counts:
         return "no change", words
     if pair.limit.absolute:
-        words = f"{100.0 * by:+.2g} points" if pair.unit == "fraction" else f"{by:+.2g} {pair.unit}".strip()
+        words = f"{signed(100.0 * by)} points" if pair.unit == "fraction" else f"{signed(by)} {pair.unit}".strip()
     return _named(by, pair), words
 
 
 def _without_ratio(pair: Pair, base: float, head: float) -> tuple[Verdict, str]:
     """Judge values that have no logarithm: certain only where all of head lie on one side of all of base."""
-    words = words_of(base, head)
+    words = _words(pair, base, head)
     if base == head and min(pair.base) == max(pair.base) and min(pair.head) == max(pair.head):
         return "no change", words
     if max(pair.base) < min(pair.head) or max(pair.head) < min(pair.base):
         return _named(head - base, pair), words
     return "undecided", words
+
+
+def _words(pair: Pair, base: float, head: float) -> str:
+    """Say with units what a ratio cannot."""
+    if base == head:
+        return f"unchanged at {value(base, pair.unit)}"
+    return f"was {value(base, pair.unit)}, is {value(head, pair.unit)}"
 
 
 def _named(by: float, pair: Pair) -> Verdict:
@@ -267,22 +297,27 @@ def _described(side: Side) -> Described:
 
 
 def _means(findings: Iterable[Finding]) -> list[Mean]:
-    """Return the geometric mean of each metric over the cells that both sides have; none of shares and decibels."""
+    """Return the geometric mean of each metric over its judged cells; none of shares and decibels, nor of few cells."""
     logarithms: dict[str, list[float]] = {}
     for item in findings:
-        if item.ratio is not None and not limits.limit(item.metric, item.unit).absolute:
+        judged = item.verdict not in ("undecided", "not judged")
+        if judged and item.ratio is not None and not limits.limit(item.metric, item.unit).absolute:
             logarithms.setdefault(item.metric, []).append(math.log(item.ratio))
     return [
         Mean(metric=metric, ratio=math.exp(math.fsum(some) / len(some)), cells=len(some))
         for metric, some in list(logarithms.items())[:100]
+        if len(some) >= limits.LEAST_CELLS
     ]
 
 
 def _notes(pairs: Sequence[Pair], lone: Sequence[Lone]) -> list[str]:
     found = []
     if not pairs:
-        has = "has no number that can be put side by side" if lone else "has anything that the other has"
-        found.append(f"there is nothing to compare: neither side {has}")
+        why = "no number can be put side by side" if lone else "nothing was measured on both sides"
+        found.append(f"there is nothing to compare: {why}")
+    elif all(pair.control for pair in pairs):
+        controls = plural(len(pairs), "control")
+        found.append(f"there is nothing to compare but {controls}: what measures the machine says nothing of a change")
     if left_out := sum(pair.left_out for pair in pairs):
         were = "measurements were" if left_out > 1 else "measurement was"
         found.append(f"{left_out} {were} left out: other programs had the CPUs meanwhile")
