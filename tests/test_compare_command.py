@@ -115,7 +115,8 @@ def test_commits_of_any_asv_project_are_compared(tmp_path: Path) -> None:
         (["a", "b", "--measurements", "x"], 21, "has both sides already"),
         (["a", "b", "--results", "/nonexistent", "--machine", "m"], 21, "there are no results of the machine m"),
         (["--measurements", "/nonexistent"], 22, "cannot read /nonexistent"),
-        (["--measurements", "/"], 22, "cannot read /: Is a directory"),
+        (["--measurements", "/"], 22, "cannot read /measurements.json: No such file"),
+        (["--measurements", "/dev/null"], 22, "/dev/null is not a file"),
     ],
 )
 def test_bad_input_is_one_line(arguments: list[str], code: int, words: str) -> None:
@@ -158,6 +159,21 @@ def test_hostile_documents_are_one_line(content: bytes, words: str) -> None:
         document.parse(content, "measurements.json")
     assert words in str(told.value)
     assert len(str(told.value)) < 400
+
+
+def test_a_folder_is_what_it_holds(tmp_path: Path) -> None:
+    """`machmeter pr` writes a folder, and `machmeter github comment` takes one."""
+    written(tmp_path, timed())
+    assert machmeter("--measurements", str(tmp_path)).returncode == 0
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    """Nobody will ever write into it."""
+    os.mkfifo(tmp_path / "measurements.json")
+    for path in (tmp_path, tmp_path / "measurements.json"):
+        done = machmeter("--measurements", str(path))
+        assert (done.returncode, done.stdout) == (22, "")
+        assert "measurements.json is not a file" in done.stderr
 
 
 def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
