@@ -124,7 +124,7 @@ def test_one_definition_of_a_control(benchmark: str, control: bool) -> None:
     """The null backend measures our harness, which a change may slow down; `machmeter pr` says the same."""
     assert controls.is_control(benchmark) is control
     listed = {name: {"type": "time", "params": [], "unit": "seconds"} for name in (benchmark, "a.time_x")}
-    chosen = plan.items(listed, [".", "Peak"])
+    chosen = plan.items(listed, [".", "MachinePeak"])
     assert {item.name: item.control for item in chosen.values()} == {benchmark: control, "a.time_x": False}
 
 

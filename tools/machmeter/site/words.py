@@ -100,7 +100,12 @@ def _utc(milliseconds: float) -> datetime:
 
 def plural(count: int, noun: str, many: str | None = None) -> str:
     """Return a count with its noun."""
-    return f"{count:,} {noun if count == 1 else many or noun + 's'}".replace(",", "\N{NO-BREAK SPACE}")
+    return f"{grouped(count)} {noun if count == 1 else many or noun + 's'}"
+
+
+def grouped(count: int) -> str:
+    """Return a count with its thousands apart."""
+    return f"{count:,}".replace(",", "\N{NO-BREAK SPACE}")
 
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
