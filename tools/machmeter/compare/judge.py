@@ -313,7 +313,7 @@ def _means(findings: Iterable[Finding]) -> list[Mean]:
 def _notes(pairs: Sequence[Pair], lone: Sequence[Lone]) -> list[str]:
     found = []
     if not pairs:
-        why = "no number can be put side by side" if lone else "nothing was measured on both sides"
+        why = "no number can be put side by side" if lone else "no number is on both sides"
         found.append(f"there is nothing to compare: {why}")
     elif all(pair.control for pair in pairs):
         controls = plural(len(pairs), "control")
