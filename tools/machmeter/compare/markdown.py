@@ -214,7 +214,7 @@ def _reasons(found: Comparison) -> list[Block]:
         blocks.append(
             Block(
                 before=f"**The machine itself moved** between base and head: its control {code(shift.control)} by "
-                f"{figures.ratio(shift.ratio)} ({certain}). No change that is not larger is judged."
+                f"{figures.ratio(shift.ratio)} ({certain}). Of timings only what changed by more is judged."
             )
         )
     if found.packages:

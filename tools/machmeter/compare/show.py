@@ -46,7 +46,7 @@ def print_comparison(found: Comparison, console: Console) -> None:
     if found.shift:
         _say(
             f"the machine itself moved: {found.shift.control} by a factor of {found.shift.ratio:.3f} "
-            f"({found.shift.low:.3f} to {found.shift.high:.3f}); nothing finer is judged",
+            f"({found.shift.low:.3f} to {found.shift.high:.3f}); of timings only what changed by more is judged",
             console,
             "yellow",
         )
