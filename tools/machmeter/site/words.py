@@ -72,7 +72,7 @@ def percent(number: float | None) -> str:
 
 
 def signed(number: float) -> str:
-    """Return a difference with its sign and one decimal, such as `−1.5`; `0.0` has none."""
+    """Return a difference with its sign and one decimal, such as `+1.5`; `0.0` has none."""
     text = digits(number, 3) if abs(number) >= 1000 else f"{number:.1f}"
     return "0.0" if text in ("0.0", "-0.0") else f"{'+' if number > 0 else ''}{text}".replace("-", "\N{MINUS SIGN}")
 
