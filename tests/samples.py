@@ -101,6 +101,7 @@ def all_samples() -> dict[str, Measurements]:
         (INT8[0], "track_top1_agreement"): 0.8,
         (INT8[0], "track_sqnr"): 0.5,
     }
+    untried = [msgspec.structs.replace(item, status="not run", processes=[]) for item in base.rows]
     many = [f"cpu.onnxruntime.Network{number:04}(int8, 8)" for number in range(500)]
     worse = {(cell, metric): 1.3 for cell in many for metric in ("time_forward", "peakmem_forward")}
     return {
@@ -109,7 +110,11 @@ def all_samples() -> dict[str, Measurements]:
         "failure": measured(base, msgspec.structs.replace(failing, rows=lost)),
         "improvement-with-fidelity-loss": measured(base, head(quicker, **bumped)),
         "not-comparable": measured(base, head(host={**HOST, "CPU": "AMD EPYC 9654 96-Core Processor"})),
-        "does-not-build": measured(base, head(error="does not build: error: subprocess-exited-with-error", rows=[])),
+        "does-not-build": measured(
+            msgspec.structs.replace(base, rows=untried),
+            head(error="does not build: error: subprocess-exited-with-error", rows=untried),
+            rounds=0,
+        ),
         "host-shift": measured(base, head(shift=1.09)),
         "many-rows": measured(side(seed=1, cells=many), head(worse, cells=many)),
     }

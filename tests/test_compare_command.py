@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,10 +19,11 @@ from rich.console import Console
 
 from comparisons import BASE, CELL, SAME, failed, measured, row, timed
 from machmeter.cli import main
-from machmeter.compare import document, judge, show
+from machmeter.compare import document, inert, judge, show
 from machmeter.compare.model import Comparison, Measurements
 from machmeter.errors import MeasurementsUnreadable
 from stores import commit, foreign
+from test_markdown import everywhere
 
 
 def machmeter(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -72,7 +74,7 @@ def test_a_failure_is_exit_code_1(tmp_path: Path) -> None:
     assert done.returncode == 1
     lines = [line for line in done.stdout.splitlines() if line]
     assert lines[3:6] == ["failed in head, worked in base: 1", f"  {CELL} latency: killed (signal 9)", "regression: 1"]
-    assert lines[-1] == "regression: 1 compared (1 regression, 1 failed)"
+    assert lines[-1] == "regression: 1 compared (1 regression), 1 failed"
 
 
 def test_what_cannot_be_judged_is_exit_code_2(tmp_path: Path) -> None:
@@ -115,7 +117,8 @@ def test_commits_of_any_asv_project_are_compared(tmp_path: Path) -> None:
         (["a", "b", "--measurements", "x"], 21, "has both sides already"),
         (["a", "b", "--results", "/nonexistent", "--machine", "m"], 21, "there are no results of the machine m"),
         (["--measurements", "/nonexistent"], 22, "cannot read /nonexistent"),
-        (["--measurements", "/"], 22, "cannot read /: Is a directory"),
+        (["--measurements", "/"], 22, "cannot read /measurements.json: No such file"),
+        (["--measurements", "/dev/null"], 22, "/dev/null is not a file"),
     ],
 )
 def test_bad_input_is_one_line(arguments: list[str], code: int, words: str) -> None:
@@ -160,6 +163,21 @@ def test_hostile_documents_are_one_line(content: bytes, words: str) -> None:
     assert len(str(told.value)) < 400
 
 
+def test_a_folder_is_what_it_holds(tmp_path: Path) -> None:
+    """`machmeter pr` writes a folder, and `machmeter github comment` takes one."""
+    written(tmp_path, timed())
+    assert machmeter("--measurements", str(tmp_path)).returncode == 0
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    """Nobody will ever write into it."""
+    os.mkfifo(tmp_path / "measurements.json")
+    for path in (tmp_path, tmp_path / "measurements.json"):
+        done = machmeter("--measurements", str(path))
+        assert (done.returncode, done.stdout) == (22, "")
+        assert "measurements.json is not a file" in done.stderr
+
+
 def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
     """A sparse file of a terabyte."""
     path = tmp_path / "huge.json"
@@ -202,8 +220,57 @@ def test_the_table_is_no_wider_than_the_terminal() -> None:
     text = printed(judge.compare(measured(base, head)), 80)
     table = text.split("regression: 1\n", 1)[1].split("\n\n")[0].splitlines()
     assert max(map(len, table)) <= 80
-    assert "10.01 ms 12.01 ms 1.200 1.196–1.204" in text
+    assert "10.00 ms 12.01 ms 1.200 1.196–1.204" in text
     assert "cpu.[red]onnxruntime" in text
+
+
+def test_values_are_written_as_in_a_comment() -> None:
+    """Four digits, kept where they are zeros; what is judged in its own unit shows its difference as such."""
+    size = {"cell": "a", "metric": "track_artifact_size", "unit": "bytes"}
+    sqnr = {"cell": "s", "metric": "track_sqnr", "unit": "dB", "better": "higher"}
+    base = [row([0.0399 * value for value in BASE], cell="t"), row([1064e6], **size), row([38.4], **sqnr)]
+    head = [
+        row([0.0418 * value for value in SAME], cell="t", side="head"),
+        row([2e9], side="head", **size),
+        row([19.2], side="head", **sqnr),
+    ]
+    text = printed(judge.compare(measured(base, head)), 100)
+    assert [" ".join(line.split()) for line in text.splitlines() if line.startswith(("t ", "a ", "s "))] == [
+        "s SQNR 38.40 dB 19.20 dB \N{MINUS SIGN}19.2 dB –",
+        "a artifact size 1.064 GB 2.000 GB 1.880 –",
+        "t latency 39.92 ms 41.82 ms 1.048 1.044–1.051",
+    ]
+
+
+def test_a_name_is_divided_where_it_can_be_read() -> None:
+    """Between backend and model, not within the parameters."""
+    name = "cpu.openvino.EfficientNetLite0(int8, 1)"
+    base, head = [row(BASE, cell=name)], [row([1.2 * value for value in SAME], cell=name, side="head")]
+    lines = [line.rstrip() for line in printed(judge.compare(measured(base, head)), 70).splitlines()]
+    assert "EfficientNetLite0(int8, 1)" in lines
+    assert [line.split()[0] for line in lines if "1.200" in line] == ["cpu.openvino."]
+
+
+@pytest.mark.parametrize("text", ["\u202eevil", "a\x1b[2Jb", "a\rb\nc", "\x07\x9b31m", "[red]x[/red]"])
+def test_nothing_in_the_measurements_moves_the_terminal(text: str) -> None:
+    """Bidirectional overrides, control and escape characters are named, wherever text may stand."""
+    found = everywhere(text)
+    told = msgspec.structs.replace(found, incomparable=[text], notes=[text])
+    shown = printed(told, 120)
+    assert not re.search("[\u202a-\u202e\u2066-\u2069\x00-\x09\x0b-\x1f\x7f-\x9f]", shown)
+    if "\n" not in text:
+        assert shown.count(inert.plain(text)) > 20
+
+
+def test_undecided_and_not_judged_are_in_the_result() -> None:
+    """Exit code 0, as something was judged and nothing got worse; the line says how much is not known."""
+    noisy = [1.0, 1.1, 0.9, 1.05, 0.95, 1.08, 0.92, 1.0]
+    base = [row(BASE), *(row(noisy, cell=f"n{number}") for number in range(4))]
+    head = [row(SAME, side="head"), *(row(noisy[::-1], cell=f"n{number}", side="head") for number in range(4))]
+    found = judge.compare(measured(base, head))
+    assert found.result == "no regression"
+    last = printed(found, 100).splitlines()[-1]
+    assert last == "no regression found; 4 of 5 undecided: 5 compared (4 undecided, 1 no change)"
 
 
 def test_a_shift_of_the_machine_and_libraries_are_told() -> None:

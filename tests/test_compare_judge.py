@@ -214,6 +214,20 @@ def test_samples_of_one_process_are_not_judged() -> None:
     assert (found.verdict, found.words) == ("not judged", "samples of one process: at least 6 rounds are needed")
 
 
+@pytest.mark.parametrize(("count", "times"), [(1, "once"), (2, "twice"), (3, "3 times")])
+@pytest.mark.parametrize("interleaved", [True, False])
+@pytest.mark.parametrize(("metric", "unit"), [("track_size", "things"), ("track_load_time", "seconds")])
+def test_what_is_not_measured_in_rounds_says_how_often_it_was(
+    metric: str, unit: str, interleaved: bool, count: int, times: str
+) -> None:
+    """A metric of somebody else, or a load: more rounds would not measure it more often."""
+    about = {"metric": metric, "unit": unit}
+    sides = [row([5.0] * count, **about), row([7.0] * count, side="head", **about)]
+    found = only(measured(sides[:1], sides[1:], interleaved=interleaved))
+    assert found.verdict == "not judged"
+    assert found.words == f"measured {times} a side: at least 6 times are needed to tell a change from scatter"
+
+
 # ------------------------------------------------------------------ metrics that are known once
 
 
@@ -226,10 +240,10 @@ def test_samples_of_one_process_are_not_judged() -> None:
         ("peakmem_forward", "bytes", 1000, 1020, "no change", ""),
         ("peakmem_forward", "bytes", 1000, 1040, "regression", ""),
         ("track_top1_agreement", "fraction", 0.99, 0.986, "no change", ""),
-        ("track_top1_agreement", "fraction", 0.99, 0.98, "regression", "-1 points"),
-        ("track_top1_agreement", "fraction", 0.5, 0.52, "improvement", "+2 points"),
+        ("track_top1_agreement", "fraction", 0.99, 0.98, "regression", "\N{MINUS SIGN}1.0 points"),
+        ("track_top1_agreement", "fraction", 0.5, 0.52, "improvement", "+2.0 points"),
         ("track_sqnr", "dB", 20.0, 19.5, "no change", ""),
-        ("track_sqnr", "dB", 20.0, 18.5, "regression", "-1.5 dB"),
+        ("track_sqnr", "dB", 20.0, 18.5, "regression", "\N{MINUS SIGN}1.5 dB"),
     ],
 )
 def test_what_is_known_once_is_judged_by_its_size(
@@ -254,18 +268,45 @@ def test_memory_needs_few_processes(count: int, factor: float, verdict: str) -> 
 @pytest.mark.parametrize(
     ("base", "head", "verdict", "words"),
     [
-        (0, 0, "no change", "unchanged at 0"),
-        (0, 5, "regression", "was 0, is 5"),
-        (5, 0, "improvement", "was 5, is 0"),
-        (-1, 1, "regression", "was -1, is 1"),
+        (0, 0, "no change", ("unchanged at 0 B", "unchanged at 0 ns")),
+        (0, 5, "regression", ("was 0 B, is 5.000 B", "was 0 ns, is 5.000 s")),
+        (5, 0, "improvement", ("was 5.000 B, is 0 B", "was 5.000 s, is 0 ns")),
     ],
 )
-def test_ratios_that_do_not_exist_are_words(base: float, head: float, verdict: str, words: str) -> None:
-    """J7, of what is known once and of what was measured in rounds."""
+def test_ratios_that_do_not_exist_are_words(base: float, head: float, verdict: str, words: tuple[str, str]) -> None:
+    """J7, with units, of what is known once and of what was measured in rounds."""
     found = once(base, head, "track_artifact_size", "bytes")
-    assert (found.verdict, found.words, found.ratio) == (verdict, words, None)
+    assert (found.verdict, found.words, found.ratio) == (verdict, words[0], None)
     timing = only(measured([row([base] * 8)], [row([head] * 8, side="head")]))
-    assert (timing.verdict, timing.words, timing.ratio) == (verdict, words, None)
+    assert (timing.verdict, timing.words, timing.ratio) == (verdict, words[1], None)
+
+
+@pytest.mark.parametrize(
+    ("metric", "unit"),
+    [("time_forward", "seconds"), ("track_artifact_size", "bytes"), ("track_throughput", "images/s"),
+     ("track_top1_agreement", "fraction"), ("track_wait", "ms")],
+)  # fmt: skip
+@pytest.mark.parametrize(("base", "head"), [(-1.0, 1.0), (1.0, -1.0), (-2.0, -1.0)])
+def test_what_cannot_be_negative_is_not_judged(metric: str, unit: str, base: float, head: float) -> None:
+    """Times, sizes, rates and shares below zero are no measurements, however often they were made."""
+    for count in (1, 8):
+        sides = [
+            row([value] * count, metric=metric, unit=unit, side=side)
+            for side, value in (("base", base), ("head", head))
+        ]
+        found = only(measured(sides[:1], sides[1:]))
+        assert (found.verdict, found.words) == ("not judged", "a value is negative, which nothing in this unit can be")
+
+
+def test_what_may_be_negative_is_judged() -> None:
+    """A SQNR below 0 dB is an answer, a bad one; so is a temperature."""
+    assert once(-1.0, -3.0, "track_sqnr", "dB", "higher").verdict == "regression"
+    assert only(
+        measured(
+            [row([-1.0] * 8, metric="track_x", unit="C", better="higher")],
+            [row([-9.0] * 8, metric="track_x", unit="C", better="higher", side="head")],
+        )
+    ).verdict == ("regression")
 
 
 @pytest.mark.parametrize(("base", "head"), [(1e-300, 1e300), (5e-324, 1.0), (1e300, 1e-300)])
@@ -378,11 +419,24 @@ def test_findings_are_in_the_order_of_reading() -> None:
 
 def test_means_are_over_what_both_sides_have() -> None:
     """J9: the cells that only one side ran do not count, and the number of those that do is told."""
-    base = [row([1.0] * 8, cell=name) for name in ("a", "b", "only base")]
-    head = [row([value] * 8, cell=name, side="head") for name, value in (("a", 2.0), ("b", 0.5), ("c", 9.0))]
+    base = [row([1.0] * 8, cell=name) for name in ("a", "b", "c", "only base")]
+    factors = (("a", 2.0), ("b", 0.5), ("c", 1.0), ("only head", 9.0))
+    head = [row([value] * 8, cell=name, side="head") for name, value in factors]
     once_each = [row([0.5], metric="track_top1_agreement", unit="fraction", side=side) for side in ("base", "head")]
     found = judge.compare(measured([*base, once_each[0]], [*head, once_each[1]]))
-    assert [(item.metric, round(item.ratio, 9), item.cells) for item in found.means] == [("time_forward", 1.0, 2)]
+    assert [(item.metric, round(item.ratio, 9), item.cells) for item in found.means] == [("time_forward", 1.0, 3)]
+
+
+def test_means_are_of_at_least_three_judged_cells() -> None:
+    """A number that nobody could judge is no part of a summary, and one or two cells are none."""
+    noisy = [1.0, 1.1, 0.9, 1.05, 0.95, 1.08, 0.92, 1.0]
+    base = [row(BASE, cell="a"), row(BASE, cell="b"), row(noisy, cell="c")]
+    head = [row(SAME, cell="a", side="head"), row(SAME, cell="b", side="head"), row(noisy[::-1], cell="c", side="head")]
+    found = judge.compare(measured(base, head))
+    assert [item.verdict for item in found.findings] == ["undecided", "no change", "no change"]
+    assert found.means == []
+    third = judge.compare(measured([*base, row(BASE, cell="d")], [*head, row(SAME, cell="d", side="head")]))
+    assert [(item.metric, item.cells, round(item.ratio, 4)) for item in third.means] == [("time_forward", 3, 1.0)]
 
 
 # ------------------------------------------------------------------ the machine
@@ -405,7 +459,8 @@ def test_nothing_finer_than_the_shift_of_the_machine_is_judged() -> None:
     assert found.shift is not None
     assert (found.shift.control, round(found.shift.ratio, 2)) == ("control.Machine", 1.08)
     assert [item.verdict for item in found.findings] == ["not judged"]
-    assert found.findings[0].words == "the machine itself moved as far: control.Machine by a factor of 1.08"
+    words = "the machine itself moved: control.Machine by a factor of 1.08, and this not beyond it"
+    assert found.findings[0].words == words
     assert [item.verdict for item in judge.compare(shifted(1.08, 1.3)).findings] == ["regression"]
 
 
@@ -414,6 +469,47 @@ def test_a_change_whose_interval_reaches_into_the_shift_is_not_judged() -> None:
     found = judge.compare(shifted(1.09, 1.095))
     assert found.shift is not None
     assert [item.verdict for item in found.findings] == ["not judged"]
+
+
+def test_no_change_on_a_machine_that_moved_is_not_judged() -> None:
+    """A cell that stays as it was on a machine that became 9 % faster runs slower code: the shift hides it."""
+    found = judge.compare(shifted(0.91, 1.0))
+    assert [item.verdict for item in found.findings] == ["not judged"]
+    assert found.result == "could not judge"
+    assert judge.undecided(shifted(0.91, 1.0)) == set()
+
+
+def test_more_rounds_may_tell_a_change_beyond_the_shift() -> None:
+    """What is far and uncertain stays undecided, and gets more rounds."""
+    told = shifted(1.08, 1.0)
+    wild = [1.0, 2.0, 0.9, 1.9, 1.0, 2.1, 0.8, 2.0]
+    told.head.rows[1] = row(wild, side="head")
+    (found,) = judge.compare(told).findings
+    assert (found.verdict, found.words) == ("undecided", "a change beyond that of the machine cannot be excluded")
+    assert judge.undecided(told) == {(CELL, "time_forward")}
+
+
+@pytest.mark.parametrize(
+    ("metric", "unit", "count", "verdict"),
+    [
+        ("time_forward", "seconds", 8, "not judged"),
+        ("track_throughput", "images/s", 8, "not judged"),
+        ("track_other", "things", 8, "not judged"),
+        ("peakmem_forward", "bytes", 8, "no change"),
+        ("peakmem_forward", "bytes", 1, "no change"),
+        ("track_artifact_size", "bytes", 1, "no change"),
+        ("track_top1_agreement", "fraction", 1, "no change"),
+        ("track_sqnr", "dB", 1, "no change"),
+    ],
+)
+def test_the_speed_of_the_machine_moves_no_sizes_and_answers(metric: str, unit: str, count: int, verdict: str) -> None:
+    """They are judged whatever the controls did; what nobody knows may follow the machine."""
+    about = {"metric": metric, "unit": unit}
+    told = shifted(1.08, 1.3)
+    told.base.rows.append(row(BASE[:count], cell="x", **about))
+    told.head.rows.append(row(BASE[:count], cell="x", side="head", **about))
+    found = judge.compare(told)
+    assert [item.verdict for item in found.findings if item.cell == "x"] == [verdict]
 
 
 def test_controls_that_stay_are_no_shift() -> None:

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from machmeter.compare import judge, sides
+from machmeter.compare import controls, judge, sides
 from machmeter.compare.model import Side
 from machmeter.errors import SideUnknown
+from machmeter.pullrequest import plan
 from stores import HOST, commit, foreign, write_catalogue, write_result
 
 START = 1_796_000_000.0
@@ -109,6 +110,46 @@ def test_processes_come_from_the_evidence(store: Path) -> None:
     assert side.versions == {"numpy": "2.4.6"}
 
 
+@pytest.mark.parametrize(
+    ("benchmark", "control"),
+    [
+        ("control.Machine.time_matrix_product", True),
+        ("control.Null.time_forward", False),
+        ("control.MachinePeak.track_memory_bandwidth", False),
+        ("cpu.openvino.ResNet50.time_forward", False),
+        ("mycontrol.Machine.time_x", False),
+    ],
+)
+def test_one_definition_of_a_control(benchmark: str, control: bool) -> None:
+    """The null backend measures our harness, which a change may slow down; `machmeter pr` says the same."""
+    assert controls.is_control(benchmark) is control
+    listed = {name: {"type": "time", "params": [], "unit": "seconds"} for name in (benchmark, "a.time_x")}
+    chosen = plan.items(listed, [".", "MachinePeak"])
+    assert {item.name: item.control for item in chosen.values()} == {benchmark: control, "a.time_x": False}
+
+
+@pytest.mark.parametrize("others", [{}, {"cpu.X.time_forward": ([], [NAN])}], ids=["none", "not run"])
+def test_controls_alone_are_what_is_asked_for(tmp_path: Path, others: dict[str, Any]) -> None:
+    """Results of controls only, as when a machine is tried: they are compared, and the reason says what is missing."""
+    for number in (1, 2):
+        values = {"control.Machine.time_matrix_product": ([], [0.1 * number]), **others}
+        write_result(tmp_path / "results", number, values, environment="env")
+    found = judge.compare(sides.read(tmp_path / "results", "box", commit(1), commit(2)))
+    assert [(item.cell, item.verdict, item.words) for item in found.findings] == [
+        ("control.Machine", "not judged", "samples of one process: at least 6 rounds are needed")
+    ]
+
+
+def test_controls_beside_what_only_one_side_has_are_told(store: Path) -> None:
+    """They are not judged, and a note says why nothing is."""
+    write_result(store, 3, {"control.Machine.time_matrix_product": ([], [0.1])}, environment="env")
+    found = judge.compare(sides.read(store, "box", commit(1), commit(3)))
+    assert (found.findings, found.result) == ([], "could not judge")
+    assert found.notes == [
+        "there is nothing to compare but 1 control: what measures the machine says nothing of a change"
+    ]
+
+
 def test_two_commits_measured_in_turn_are_judged_by_rounds(store: Path) -> None:
     """The order in time tells that they were measured in turn, and which process came first."""
     told = sides.read(store, "box", commit(1), commit(2))
@@ -158,7 +199,10 @@ def test_any_asv_project_has_one_process_a_side(tmp_path: Path) -> None:
     found = judge.compare(sides.read(tmp_path / "results", "box", commit(30), commit(38)))
     assert [(item.kind, item.cell, item.metric) for item in found.lone] == [("failed", "suite.Time", "time_sort")]
     words = {item.words for item in found.findings}
-    assert words == {"samples of one process: at least 6 rounds are needed"}
+    assert words == {
+        "samples of one process: at least 6 rounds are needed",
+        "measured once a side: at least 6 times are needed to tell a change from scatter",
+    }
     assert found.result == "regression"
 
 

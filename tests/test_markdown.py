@@ -50,6 +50,44 @@ def test_no_change_is_three_lines() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "heading", "line"),
+    [
+        (["no change", *["undecided"] * 4], "no regression found; 4 of 5 undecided",
+         "Compared 5 numbers of 5 cells: 1 without change, 4 undecided, 0 cells failed."),
+        (["no change", "not judged"], "no regression found; 1 of 2 not judged",
+         "Compared 2 numbers of 2 cells: 1 without change, 1 not judged, 0 cells failed."),
+        (["improvement", "undecided"], "1 improvement; 1 of 2 undecided",
+         "Compared 2 numbers of 2 cells: 1 changed, 1 undecided, 0 cells failed."),
+    ],
+)  # fmt: skip
+def test_what_is_not_known_is_in_the_title_and_in_a_table(verdicts: list[str], heading: str, line: str) -> None:
+    """The form of three lines is only for what is known not to have changed."""
+    words = "a change of 2 % cannot be excluded"
+    findings = [finding(cell=f"c{place}", verdict=verdict, words=words) for place, verdict in enumerate(verdicts)]
+    text = markdown.render(comparison(findings=findings))
+    assert text.splitlines()[0] == f"### Machmeter on `xeon-1`: {heading}"
+    assert text.splitlines()[2] == line
+    assert f"`{words}`" in text
+    assert "<details><summary>Undecided (" in text or "<details><summary>Not judged: 1 number" in text
+
+
+def test_what_could_not_be_judged_is_not_called_unchanged() -> None:
+    """All of it is undecided."""
+    findings = [finding(cell=f"c{place}", verdict="undecided") for place in range(4)]
+    text = markdown.render(comparison(result="could not judge", findings=findings))
+    assert text.startswith("### Machmeter on `xeon-1`: could not judge; 4 of 4 undecided\n")
+    assert "no change" not in text
+
+
+def test_libraries_that_explain_every_row_are_named_once() -> None:
+    """The line above the tables says it."""
+    packages = [Difference(name="openvino", base="1", head="2", pinned=True)]
+    findings = [finding(), finding(cell="cpu.openvino.ViTB16(int8, 1)")]
+    text = markdown.render(comparison(result="regression", findings=findings, packages=packages))
+    assert text.count("openvino 1 → 2") == 1
+
+
 def test_failures_and_regressions_come_before_improvements() -> None:
     """Whatever the order in the comparison."""
     found = comparison(
@@ -143,7 +181,7 @@ def test_a_machine_that_moved_is_said_before_any_number() -> None:
     """With how far, and how sure that is."""
     shift = Shift(ratio=1.08, low=1.06, high=1.10, control="control.MachineControl")
     text = markdown.render(comparison(result="regression", findings=[finding()], shift=shift))
-    assert text.startswith("### Machmeter on `xeon-1`: 1 regression, the machine itself moved\n")
+    assert text.startswith("### Machmeter on `xeon-1`: 1 regression; the machine itself moved\n")
     words = "its control `control.MachineControl` by +8.0 % (+6.0 to +10.0 %)."
     assert text.index(words) < text.index("#### Regressions")
 
@@ -190,7 +228,11 @@ def test_two_thousand_rows_are_shortened_at_a_row(limit: int) -> None:
         assert len(text.encode()) > 0.6 * limit
         rows = [line for line in text.splitlines() if line.startswith("| `netz")]
         assert all(re.fullmatch(r"\| `netz\.größe-✓\.N\d+\(\)` \|.* \(\+10\.0 to \+14\.0 %\) \|", row) for row in rows)
-        assert f"\n{2000 - len(rows)} more rows: [all numbers](https://example.org/c)" in text
+        assert len(rows) <= 40 or "<details><summary>Regressions: 1\N{NO-BREAK SPACE}960 more</summary>" in text
+        left = re.findall(
+            r"^([\d\N{NO-BREAK SPACE}]+) more rows?: \[all numbers\]\(https://example.org/c\)", text, re.M
+        )
+        assert sum(int(count.replace("\N{NO-BREAK SPACE}", "")) for count in left) == 2000 - len(rows)
 
 
 def test_many_machines_with_many_rows_share_the_room() -> None:
@@ -228,6 +270,14 @@ def test_the_longest_text_that_the_schema_allows_fits() -> None:
     text = markdown.render(found, link=LINK)
     assert len(text.encode()) <= 60_000
     assert "Fails in head, worked in base" in text
+
+
+def test_a_table_without_rows_has_no_head() -> None:
+    """And one with a row has room for both."""
+    block = fitting.Block(before="T", head="| a |", rows=["| 1 |"] * 1200)
+    assert fitting.fit([block], 40, None) == ("T\n\n1\N{NO-BREAK SPACE}200 more rows, in the measurements of the run")
+    assert fitting.fit([block], 80, None).startswith("T\n| a |\n| 1 |\n")
+    assert len(fitting.fit([block], 80, None).encode()) <= 80
 
 
 def test_a_block_without_room_says_how_many_rows_it_has() -> None:

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from machmeter.compare.inert import plain
 from machmeter.compare.model import Comparison, Measurements
 from machmeter.errors import MeasurementsUnreadable
 
+NAME = "measurements.json"
 LARGEST = 50_000_000  # bytes; 2,000 cells with five metrics and 20 rounds are 15 MB
 
 
 def read(path: Path) -> Measurements:
-    """Return the measurements in the file `path`. Raises MeasurementsUnreadable."""
+    """Return the measurements in the file `path`, or in a folder of 'machmeter pr'. Raises MeasurementsUnreadable."""
+    if path.is_dir():
+        path = path / NAME
     try:
-        with path.open("rb") as stream:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe must not be waited for
+        with os.fdopen(handle, "rb") as stream:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise MeasurementsUnreadable(f"{path} is not a file")
             content = stream.read(LARGEST + 1)
     except OSError as error:
         raise MeasurementsUnreadable(f"cannot read {path}: {error.strerror or error}") from error
@@ -34,7 +43,7 @@ def parse(content: bytes, where: str) -> Measurements:
     try:
         return msgspec.json.decode(content, type=Measurements)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        told = " ".join(str(error).split())[:200]
+        told = plain(str(error), 200)
         raise MeasurementsUnreadable(f"{where} holds no measurements ({told}): {again}") from error
 
 

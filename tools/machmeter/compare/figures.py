@@ -39,9 +39,9 @@ def change(finding: Finding) -> str:
     """Return by how much head differs from base, with the interval, or why there is none."""
     difference = finding.head - finding.base
     if finding.unit == "fraction" and finding.low is None:
-        return f"{_signed(100 * difference)} points (one value each)"
+        return f"{words.signed(100 * difference)} points (one value each)"
     if finding.unit == "dB" and finding.low is None:
-        return f"{_signed(difference)} dB (one value each)"
+        return f"{words.signed(difference)} dB (one value each)"
     if finding.ratio is None:
         return code(finding.words or f"from {finding.base:.6g} to {finding.head:.6g}", cell=True)
     if finding.low is None or finding.high is None:
@@ -53,13 +53,13 @@ def change(finding: Finding) -> str:
 
 def ratio(found: float) -> str:
     """Return a ratio as people say it: "+4.2 %", "× 3.4"."""
-    return f"{_signed(100 * (found - 1))} %" if found < TIMES else f"× {words.digits(found, 3)}"
+    return f"{words.signed(100 * (found - 1))} %" if found < TIMES else f"× {words.digits(found, 3)}"
 
 
 def interval(found: float, low: float, high: float) -> str:
     """Return the interval of a ratio, written as `ratio` writes the ratio itself."""
     if found < TIMES:
-        return f"{_signed(100 * (low - 1))} to {_signed(100 * (high - 1))} %"
+        return f"{words.signed(100 * (low - 1))} to {words.signed(100 * (high - 1))} %"
     return f"{words.digits(low, 3)} to {words.digits(high, 3)}"
 
 
@@ -73,8 +73,3 @@ def explaining(cell: str, packages: Sequence[Difference]) -> list[Difference]:
     parts = cell.split("(", 1)[0].split(".")
     runtimes = {name for part in parts[:-1] for name in _RUNTIMES.get(part, ())}
     return [package for package in packages if package.name in runtimes]
-
-
-def _signed(number: float) -> str:
-    text = words.digits(number, 3) if abs(number) >= 1000 else f"{number:.1f}"
-    return "0.0" if text in ("0.0", "-0.0") else f"{'+' if number > 0 else ''}{text}".replace("-", "\N{MINUS SIGN}")

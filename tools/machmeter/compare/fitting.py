@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from machmeter.site.words import plural
+
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
     """A part of a document: text before and after, and rows in between that can be left out from the last one on."""
 
     before: str = ""
+    head: str = ""  # stands between `before` and the rows, and only where there are some
     rows: Sequence[str] = ()  # one line each
     after: str = ""
     most: int | None = None  # rows to show even where there is room for more
@@ -18,15 +21,18 @@ class Block:
 
     def text(self, count: int, link: str | None) -> str:
         """Return the block with its first `count` rows."""
-        lines = [self.before, *self.rows[:count]] if self.before else list(self.rows[:count])
+        above = [self.before] if self.before else []
+        above += [self.head] if self.head and count else []
+        lines = [*above, *self.rows[:count]]
         if count < len(self.rows):
-            lines += ["", more(len(self.rows) - count, link)]
+            gap = [] if lines and lines[-1].endswith("\n") else [""]
+            lines += [*gap, more(len(self.rows) - count, link)]
         return "\n".join([*lines, self.after] if self.after else lines)
 
 
 def more(count: int, link: str | None) -> str:
     """Say how many rows are not here, and where they are."""
-    words = f"{count} more row{'s' if count > 1 else ''}"
+    words = plural(count, "more row")
     return f"{words}: {link}" if link else f"{words}, in the measurements of the run"
 
 
@@ -45,9 +51,11 @@ def fit(blocks: Sequence[Block], limit: int, link: str | None) -> str:
     counts = [0] * len(blocks)
     for place in sorted(range(len(blocks)), key=lambda number: blocks[number].claim):
         for row in blocks[place].rows[: blocks[place].most]:
-            room -= size(row) + 1
-            if room < 0:
-                room += size(row) + 1
+            needed = size(row) + 1
+            if blocks[place].head and not counts[place]:
+                needed += size(blocks[place].head) + 1
+            if needed > room:
                 break
+            room -= needed
             counts[place] += 1
     return "\n\n".join(block.text(count, link) for block, count in zip(blocks, counts, strict=True))

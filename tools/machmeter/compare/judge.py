@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from machmeter.compare import comparable, evaluating, limits, pairing, placing, statistics
+from machmeter.compare import comparable, evaluating, limits, pairing, placing, statistics, verdicts
 from machmeter.compare.evaluating import Judged
 from machmeter.compare.model import (
     Comparison,
@@ -26,8 +26,7 @@ from machmeter.compare.model import (
     Verdict,
 )
 from machmeter.compare.pairing import Pair
-from machmeter.history.compare import verdict as direction_of
-from machmeter.history.compare import words as words_of
+from machmeter.site.words import plural
 
 _RANK: dict[Verdict, int] = {
     "regression": 0,
@@ -137,7 +136,9 @@ def _finding(item: Judged, q: float | None, shift: Shift | None, *, interleaved:
     if not pair.once and not interleaved:
         smallest = max(smallest, limits.BETWEEN_BLOCKS)
     ratio, low, high = _ratios(item, base, head)
-    verdict, words = _verdict(item, q, smallest, shift)
+    verdict, words = verdicts.verdict(item, q, smallest)
+    if shift and limits.follows_the_machine(pair.metric, pair.unit):
+        verdict, words = verdicts.under(shift, item, verdict, words)
     return Finding(
         cell=pair.cell,
         metric=pair.metric,
@@ -172,61 +173,6 @@ def _ratios(item: Judged, base: float, head: float) -> tuple[float | None, float
         logarithm = math.log(head) - math.log(base)
         return (math.exp(logarithm) if abs(logarithm) < evaluating.LARGEST_LOGARITHM else None), None, None
     return None, None, None
-
-
-def _verdict(item: Judged, q: float | None, smallest: float, shift: Shift | None) -> tuple[Verdict, str]:
-    """Return the verdict, and words where a ratio does not say it."""
-    pair = item.pair
-    base, head = pair.middle
-    if pair.why_not:
-        return "not judged", pair.why_not
-    if pair.once:
-        return _by_size(pair, base, head, smallest)
-    if item.middle is None or q is None or not item.within:
-        return _without_ratio(pair, base, head)
-    assert item.low is not None
-    assert item.high is not None
-    threshold = math.log1p(smallest)
-    if q <= limits.FALSE_DISCOVERIES and abs(item.middle) >= threshold:
-        # By its near end: a change whose interval reaches into the shift may be nothing but the shift.
-        if shift and min(abs(item.low), abs(item.high)) <= max(abs(math.log(shift.low)), abs(math.log(shift.high))):
-            return "not judged", f"the machine itself moved as far: {shift.control} by a factor of {shift.ratio:.3g}"
-        return _named(item.middle, pair), ""
-    own = math.log1p(pair.limit.smallest(base))
-    if -own < item.low and item.high < own:
-        return "no change", ""
-    if not pair.matched:
-        return "not judged", f"measured one after the other: less than {100.0 * smallest:.3g} % may be the machine"
-    return "undecided", f"a change of {100.0 * smallest:.3g} % cannot be excluded"
-
-
-def _by_size(pair: Pair, base: float, head: float, smallest: float) -> tuple[Verdict, str]:
-    """Judge what is known once, by its size alone."""
-    by = head - base
-    words = "" if pairing.is_usable(base) and pairing.is_usable(head) else words_of(base, head)
-    counts = abs(by) >= pair.limit.absolute if pair.limit.absolute else abs(by) >= smallest * abs(base)
-    if by == 0.0 or not counts:
-        return "no change", words
-    if pair.limit.absolute:
-        words = f"{100.0 * by:+.2g} points" if pair.unit == "fraction" else f"{by:+.2g} {pair.unit}".strip()
-    return _named(by, pair), words
-
-
-def _without_ratio(pair: Pair, base: float, head: float) -> tuple[Verdict, str]:
-    """Judge values that have no logarithm: certain only where all of head lie on one side of all of base."""
-    words = words_of(base, head)
-    if base == head and min(pair.base) == max(pair.base) and min(pair.head) == max(pair.head):
-        return "no change", words
-    if max(pair.base) < min(pair.head) or max(pair.head) < min(pair.base):
-        return _named(head - base, pair), words
-    return "undecided", words
-
-
-def _named(by: float, pair: Pair) -> Verdict:
-    """Return what a change `by` so much, up or down, is."""
-    found = direction_of(0.0, by, None if pair.better == "unknown" else pair.better)
-    verdicts: dict[str, Verdict] = {"better": "improvement", "worse": "regression", "different": "changed"}
-    return verdicts.get(found, "no change")
 
 
 def _effect(item: Finding) -> float:
@@ -267,22 +213,27 @@ def _described(side: Side) -> Described:
 
 
 def _means(findings: Iterable[Finding]) -> list[Mean]:
-    """Return the geometric mean of each metric over the cells that both sides have; none of shares and decibels."""
+    """Return the geometric mean of each metric over its judged cells; none of shares and decibels, nor of few cells."""
     logarithms: dict[str, list[float]] = {}
     for item in findings:
-        if item.ratio is not None and not limits.limit(item.metric, item.unit).absolute:
+        judged = item.verdict not in ("undecided", "not judged")
+        if judged and item.ratio is not None and not limits.limit(item.metric, item.unit).absolute:
             logarithms.setdefault(item.metric, []).append(math.log(item.ratio))
     return [
         Mean(metric=metric, ratio=math.exp(math.fsum(some) / len(some)), cells=len(some))
         for metric, some in list(logarithms.items())[:100]
+        if len(some) >= limits.LEAST_CELLS
     ]
 
 
 def _notes(pairs: Sequence[Pair], lone: Sequence[Lone]) -> list[str]:
     found = []
     if not pairs:
-        has = "has no number that can be put side by side" if lone else "has anything that the other has"
-        found.append(f"there is nothing to compare: neither side {has}")
+        why = "no number can be put side by side" if lone else "no number is on both sides"
+        found.append(f"there is nothing to compare: {why}")
+    elif all(pair.control for pair in pairs):
+        controls = plural(len(pairs), "control")
+        found.append(f"there is nothing to compare but {controls}: what measures the machine says nothing of a change")
     if left_out := sum(pair.left_out for pair in pairs):
         were = "measurements were" if left_out > 1 else "measurement was"
         found.append(f"{left_out} {were} left out: other programs had the CPUs meanwhile")

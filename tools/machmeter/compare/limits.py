@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from machmeter.history import units
+
 # Fewer pairs of processes than this say nothing: their own scatter is not known.
 LEAST_PAIRS = 6
 
@@ -13,6 +15,9 @@ ENOUGH_PAIRS = 8
 
 # Two sides measured one after the other: the machine alone has made 17 % between such blocks.
 BETWEEN_BLOCKS = 0.25
+
+# A geometric mean of fewer cells is a cell's own number under another name.
+LEAST_CELLS = 3
 
 CERTAINTY = 0.95
 FALSE_DISCOVERIES = 0.05
@@ -57,6 +62,22 @@ _LIMITS: Mapping[str, Limit] = {
     "track_top1_agreement": Limit(absolute=0.005, exact=True),
     "track_sqnr": Limit(absolute=1.0, exact=True),
 }
+
+
+def follows_the_machine(metric: str, unit: str) -> bool:
+    """Return whether a machine that becomes slower moves `metric`: not sizes, memory and shares of right answers."""
+    found = limit(metric, units.base(unit)[1])
+    return not (found.exact or found.absolute or units.base(unit)[1] in ("bytes", "fraction", "dB"))
+
+
+def is_repeated(metric: str, unit: str) -> bool:
+    """Return whether every round measures `metric` anew, so that more rounds say more of it."""
+    return metric.partition("_")[0] in ("time", "timeraw") or units.is_rate(unit)
+
+
+def cannot_be_negative(unit: str) -> bool:
+    """Return whether a number in `unit` below zero is no measurement: times, sizes, shares and rates."""
+    return units.base(unit)[1] in ("seconds", "bytes", "fraction") or units.is_rate(unit)
 
 
 def limit(metric: str, unit: str) -> Limit:

@@ -11,17 +11,19 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from machmeter.compare import figures, inert
+from machmeter.compare import figures, headline, inert
 from machmeter.compare.fitting import Block, fit, size
 from machmeter.compare.inert import code
-from machmeter.compare.model import Comparison, Finding, Lone
-from machmeter.site.words import plural
+from machmeter.compare.model import Comparison, Difference, Finding, Lone
+from machmeter.site.words import grouped, plural
 
 LIMIT = 60_000  # bytes: GitHub takes 65,536 characters
 
+_SHOWN = 40  # rows of a table that are not folded
 _UNCHANGED = 200  # rows without a change that are listed at most
 _HOST = ("CPU", "GPU", "driver", "thread budget")  # facts that are named at once; the others are folded
 _LABELS = ("regression", "improvement", "changed", "undecided", "not judged", "no change")
+_CHANGES = ("regression", "improvement", "changed")
 _FAILURES = ("failed", "removed")
 
 
@@ -89,7 +91,7 @@ def _blocks(found: Comparison, link: str | None, head_now: str | None) -> list[B
         return [Block(before="\n\n".join(filter(None, [_heading(found), moved, _counted(found), _sides(found, link)])))]
     findings = [] if found.incomparable else found.findings
     by_verdict = {label: [item for item in findings if item.verdict == label] for label in _LABELS}
-    row = partial(_finding, found=found, others=_opposites(findings))
+    row = partial(_finding, packages=_telling(findings, found), others=_opposites(findings))
     lone: dict[str, list[Lone]] = {}
     for item in found.lone:
         if item.kind == "failed" and item.reason == found.head.error:
@@ -114,11 +116,10 @@ def _blocks(found: Comparison, link: str | None, head_now: str | None) -> list[B
 
 def _is_quiet(found: Comparison) -> bool:
     """Return whether there is nothing that anybody must look at."""
-    told = {"regression", "improvement", "changed"}
     return (
         found.result == "no regression"
         and not found.shift
-        and not any(item.verdict in told for item in found.findings)
+        and all(item.verdict == "no change" for item in found.findings)
         and not any(item.kind in (*_FAILURES, "fixed", "new", "refused") for item in found.lone)
     )
 
@@ -141,9 +142,10 @@ def _heading(found: Comparison) -> str:
         parts += [plural(counts["changed"], "change")] if counts["changed"] else []
         parts += [plural(counts["improvement"], "improvement")] if counts["improvement"] else []
     if not parts:
-        parts = ["could not judge" if found.result == "could not judge" else "no change"]
-    parts += ["the machine itself moved"] if found.shift else []
-    return f"### Machmeter on {code(found.machine, 60)}: {', '.join(parts)}"
+        unchanged = found.findings and all(item.verdict == "no change" for item in found.findings)
+        parts = ["no change" if unchanged and found.result == "no regression" else headline.result(found)]
+    told = [", ".join(parts), *headline.open_ones(found), *(["the machine itself moved"] if found.shift else [])]
+    return f"### Machmeter on {code(found.machine, 60)}: {'; '.join(told)}"
 
 
 def _counted(found: Comparison) -> str:
@@ -152,12 +154,21 @@ def _counted(found: Comparison) -> str:
     failing = len({item.cell for item in found.lone if item.kind in ("failed", "failing")})
     failed = f"{plural(failing, 'cell')} failed"
     if found.incomparable or not found.findings:
-        return f"Nothing was compared; {failed}."
+        known = failing or not (found.head.error or found.base.error)
+        return f"Nothing was compared; {failed}." if known else "Nothing was compared."
     cells = len({item.cell for item in found.findings})
     changed = counts["regression"] + counts["improvement"] + counts["changed"]
-    parts = [f"{_count(changed)} changed" if changed else "no change"]
-    parts += [f"{_count(counts['undecided'])} undecided"] if counts["undecided"] else []
-    parts += [f"{_count(counts['not judged'])} not judged"] if counts["not judged"] else []
+    parts = [
+        f"{grouped(number)} {words}"
+        for number, words in (
+            (changed, "changed"),
+            (counts["no change"], "without change"),
+            (counts["undecided"], "undecided"),
+            (counts["not judged"], "not judged"),
+        )
+        if number
+    ]
+    parts = ["no change"] if counts["no change"] == len(found.findings) else parts
     return (
         f"Compared {plural(len(found.findings), 'number')} of {plural(cells, 'cell')}: {', '.join([*parts, failed])}."
     )
@@ -173,7 +184,7 @@ def _sides(found: Comparison, link: str | None) -> str:
     order = "interleaved" if found.interleaved else "one side after the other"
     parts = [sides]
     parts += [f"stack {' → '.join(code(stack, 40) for stack in stacks)}"] if stacks else []
-    parts += [f"{plural(found.rounds, 'round')}, {order}"]
+    parts += [f"{plural(found.rounds, 'round')}, {order}"] if found.rounds else []
     parts += [f"{name} {code(found.host[name], 60)}" for name in _HOST if found.host.get(name)]
     return "; ".join(parts) + "." + (f" {inert.link('All numbers', link)}" if link else "")
 
@@ -203,7 +214,7 @@ def _reasons(found: Comparison) -> list[Block]:
         blocks.append(
             Block(
                 before=f"**The machine itself moved** between base and head: its control {code(shift.control)} by "
-                f"{figures.ratio(shift.ratio)} ({certain}). No change that is not larger is judged."
+                f"{figures.ratio(shift.ratio)} ({certain}). Of timings only what changed by more is judged."
             )
         )
     if found.packages:
@@ -246,10 +257,6 @@ def _lone_tables(
     return blocks
 
 
-def _count(number: int) -> str:
-    return f"{number:,}".replace(",", "\N{NO-BREAK SPACE}")
-
-
 def _few(names: Sequence[str], most: int = 4) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
@@ -260,7 +267,11 @@ def _not_judged(findings: Sequence[Finding]) -> list[Block]:
     for item in findings:
         reasons.setdefault(item.words, []).append(item)
     rows = [
-        [str(len(some)), code(reason, 240, cell=True), ", ".join(code(item.cell, 80, cell=True) for item in some[:3])]
+        [
+            grouped(len(some)),
+            code(reason, 240, cell=True),
+            ", ".join(code(item.cell, 80, cell=True) for item in some[:3]),
+        ]
         for reason, some in reasons.items()
     ]
     return _grid(f"Not judged: {plural(len(findings), 'number')}", ["numbers", "reason", "such as"], rows, folded=True)
@@ -275,28 +286,36 @@ def _grid(
         return []
     if not any(row[-1] for row in rows):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
-    titled = title if ":" in title else f"{title} ({_count(len(rows))})"
+    titled = title if ":" in title else f"{title} ({grouped(len(rows))})"
     rule = "|".join("--:" if place in right else "---" for place in range(len(columns)))
     head = f"| {' | '.join(columns)} |\n|{rule}|"
     lines = [f"| {' | '.join(row)} |" for row in rows]
     if folded:
         return [_folded(titled, head, lines, most)]
-    return [Block(before=f"#### {titled}\n\n{head}", rows=lines, most=most)]
+    first, others = lines[:_SHOWN], lines[_SHOWN:]
+    blocks = [Block(before=f"#### {titled}", head=f"\n{head}", rows=first)]
+    return blocks + ([_folded(f"{title}: {grouped(len(others))} more", head, others)] if others else [])
 
 
-def _folded(title: str, before: str, rows: Sequence[str], most: int | None = None) -> Block:
+def _folded(title: str, head: str, rows: Sequence[str], most: int | None = None) -> Block:
     return Block(
-        before=f"<details><summary>{title}</summary>\n" + (f"\n{before}" if before else ""),
+        before=f"<details><summary>{title}</summary>\n",
+        head=head,
         rows=rows,
         after="\n</details>",
         most=most,
     )
 
 
-def _finding(item: Finding, *, found: Comparison, others: dict[tuple[str, str], list[str]]) -> list[str]:
-    notes = [
-        code(figures.difference(package), 80, cell=True) for package in figures.explaining(item.cell, found.packages)
-    ]
+def _telling(findings: Sequence[Finding], found: Comparison) -> list[Difference]:
+    """Return the libraries to name beside rows: none where all of them may explain every row, which is said above."""
+    cells = {item.cell for item in findings if item.verdict in _CHANGES}
+    all_alike = all(len(figures.explaining(cell, found.packages)) == len(found.packages) for cell in cells)
+    return [] if all_alike and len(cells) > 1 else list(found.packages)
+
+
+def _finding(item: Finding, *, packages: Sequence[Difference], others: dict[tuple[str, str], list[str]]) -> list[str]:
+    notes = [code(figures.difference(package), 80, cell=True) for package in figures.explaining(item.cell, packages)]
     told = item.verdict in ("regression", "improvement")
     if told and (names := others.get((item.cell, item.verdict))):
         notes.append(f"{'but worse' if item.verdict == 'improvement' else 'but better'}: {_few(names)}")
@@ -325,12 +344,13 @@ def _opposites(findings: Iterable[Finding]) -> dict[tuple[str, str], list[str]]:
 def _details(found: Comparison) -> list[Block]:
     """Return what a reader may want to know of the machine and the run, folded."""
     means = [
-        f"- geometric mean of {figures.metric(mean.metric)} over the {plural(mean.cells, 'cell')} that both sides "
-        f"have: {figures.ratio(mean.ratio)} (a summary without an interval, not a judgement)"
+        f"- geometric mean of {figures.metric(mean.metric)} over {plural(mean.cells, 'judged cell')}: "
+        f"{figures.ratio(mean.ratio)} (a summary without an interval, not a judgement)"
         for mean in (() if found.incomparable or found.shift else found.means)
     ]
     notes = [f"- {code(note, 300)}" for note in found.notes]
-    spent = [f"- {plural(found.rounds, 'round')} in {found.seconds / 60:.0f} minutes"] if found.seconds else []
+    minutes = plural(round(found.seconds / 60), "minute")
+    spent = [f"- {plural(found.rounds, 'round')} in {minutes}"] if found.seconds and found.rounds else []
     environments = [
         f"- environment of {name}: {code(side.environment)}"
         for name, side in (("base", found.base), ("head", found.head))

@@ -68,6 +68,8 @@ def pair(base: Row, head: Row, *, interleaved: bool) -> Pair:
         head=_values(head.processes, factors[1]),
         matched=False,
     )
+    if limits.cannot_be_negative(unit) and min(*found.base, *found.head) < 0.0:
+        return replace(found, why_not="a value is negative, which nothing in this unit can be")
     if found.limit.exact or found.once:
         return found
     return _matched(found, base, head, factors) if interleaved else _blocks(found, base, head, factors)
@@ -94,7 +96,7 @@ def _matched(found: Pair, base: Row, head: Row, factors: tuple[float, float]) ->
     first = sum(_first(rounds[0][number]) < _first(rounds[1][number]) for number in quiet)
     left_out = len(common) - len(quiet)
     if not quiet:
-        return replace(found, left_out=left_out, why_not=_too_few(0, left_out))
+        return replace(found, left_out=left_out, why_not=_too_few(found, 0, left_out))
     used = replace(
         found,
         base=tuple(median(_values(rounds[0][number], factors[0])) for number in quiet),
@@ -103,7 +105,7 @@ def _matched(found: Pair, base: Row, head: Row, factors: tuple[float, float]) ->
         left_out=left_out,
     )
     if len(quiet) < limits.LEAST_PAIRS:
-        return replace(used, why_not=_too_few(len(quiet), left_out))
+        return replace(used, why_not=_too_few(used, len(quiet), left_out))
     if not 0.25 <= first / len(quiet) <= 0.75:
         return replace(
             used,
@@ -125,9 +127,9 @@ def _blocks(found: Pair, base: Row, head: Row, factors: tuple[float, float]) -> 
     )
     if least >= limits.LEAST_PAIRS:
         return used
-    if left_out == 0 and least == 1:
+    if left_out == 0 and least == 1 and limits.is_repeated(found.metric, found.unit):
         return replace(used, why_not=f"samples of one process: at least {limits.LEAST_PAIRS} rounds are needed")
-    return replace(used, why_not=_too_few(least, left_out))
+    return replace(used, why_not=_too_few(used, least, left_out))
 
 
 def _by_round(processes: Iterable[Process]) -> dict[int, list[Process]]:
@@ -146,7 +148,10 @@ def _quiet(processes: Iterable[Process]) -> bool:
     return all((process.disturbed or 0.0) <= disturbance.TOO_MUCH for process in processes)
 
 
-def _too_few(count: int, left_out: int) -> str:
+def _too_few(pair: Pair, count: int, left_out: int) -> str:
+    if not left_out and count and not limits.is_repeated(pair.metric, pair.unit):
+        times = {1: "once", 2: "twice"}.get(count, f"{count} times")
+        return f"measured {times} a side: at least {limits.LEAST_PAIRS} times are needed to tell a change from scatter"
     disturbed = f", and {left_out} in which other programs had the CPUs" if left_out else ""
     return (
         f"{count} undisturbed round{'' if count == 1 else 's'}{disturbed}: "

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from itertools import groupby
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from machmeter import metrics
+from machmeter.compare import headline
+from machmeter.compare.inert import plain
 from machmeter.compare.model import Comparison, Described, Finding, Lone
+from machmeter.site.words import plural, value
 
 _STYLES = {"regression": "red", "improvement": "green", "changed": "yellow"}
 _HEADINGS = {
@@ -25,6 +27,7 @@ _HEADINGS = {
     "n/a": "not available on either side",
 }
 _LISTED = 20  # of what was not judged or cannot be compared, by kind; `--json` has all
+_LONGEST = 1500  # characters of a line that are shown
 _TITLES = {
     "time_forward": "latency",
     "peakmem_forward": "memory",
@@ -37,17 +40,15 @@ _TITLES = {
 def print_comparison(found: Comparison, console: Console) -> None:
     """Print everything that a reader must know, the result last."""
     for line in _heads(found):
-        console.print(line, highlight=False, soft_wrap=True, markup=False)
+        _say(line, console)
     for reason in found.incomparable:
-        console.print(f"not comparable: {reason}", style="red", highlight=False, soft_wrap=True, markup=False)
+        _say(f"not comparable: {reason}", console, "red")
     if found.shift:
-        console.print(
+        _say(
             f"the machine itself moved: {found.shift.control} by a factor of {found.shift.ratio:.3f} "
-            f"({found.shift.low:.3f} to {found.shift.high:.3f}); nothing finer is judged",
-            style="yellow",
-            highlight=False,
-            soft_wrap=True,
-            markup=False,
+            f"({found.shift.low:.3f} to {found.shift.high:.3f}); of timings only what changed by more is judged",
+            console,
+            "yellow",
         )
     _print_lone([item for item in found.lone if item.kind == "failed"], console, len(found.lone))
     for verdict, items in groupby(found.findings, key=lambda item: item.verdict):
@@ -57,15 +58,21 @@ def print_comparison(found: Comparison, console: Console) -> None:
     _print_lone([item for item in found.lone if item.kind != "failed"], console, _LISTED)
     console.print()
     for line in [*_packages(found), *_means(found)]:
-        console.print(line, highlight=False, soft_wrap=True, markup=False)
+        _say(line, console)
     for note in found.notes:
-        console.print(f"note: {note}", style="yellow", highlight=False, soft_wrap=True, markup=False)
-    console.print(_total(found), style="bold", highlight=False, soft_wrap=True, markup=False)
+        _say(f"note: {note}", console, "yellow")
+    _say(_total(found), console, "bold")
+
+
+def _say(line: str, console: Console, style: str = "", *, indent: str = "") -> None:
+    """Print a line of text that others may have written: what would move the cursor or turn the text is named."""
+    text = Text(indent + plain(line, _LONGEST))
+    console.print(text, style=style, highlight=False, soft_wrap=True)
 
 
 def _heads(found: Comparison) -> list[str]:
     how = "in turn" if found.interleaved else "one after the other"
-    rounds = f", {found.rounds} rounds measured {how}" if found.rounds else ""
+    rounds = f", {plural(found.rounds, 'round')} measured {how}" if found.rounds else ""
     return [
         f"machine {found.machine}{rounds}",
         f"base {_described(found.base)}",
@@ -83,23 +90,44 @@ def _described(side: Described) -> str:
 
 
 def _print_findings(verdict: str, items: list[Finding], console: Console) -> None:
+    rows = [
+        [plain(item.cell), plain(_title(item.metric)), *_amounts(item), _change(item), _interval(item)]
+        for item in items
+    ]
+    titles = ["cell", "metric", "base", "head", "ratio", "95 %"]
+    room = console.width - sum(max(len(row[place]) for row in [titles, *rows]) + 1 for place in range(1, len(titles)))
     grid = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
-    grid.add_column("cell", overflow="fold", ratio=1)
-    grid.add_column("metric", no_wrap=True)
-    for title in ("base", "head", "ratio", "95 %"):
+    grid.add_column(titles[0], overflow="fold", ratio=1)
+    grid.add_column(titles[1], no_wrap=True)
+    for title in titles[2:]:
         grid.add_column(title, justify="right", no_wrap=True)
-    for item in items:
-        low, high = item.low, item.high
-        grid.add_row(
-            Text(item.cell),
-            Text(_title(item.metric)),
-            _amount(item.base, item.unit),
-            _amount(item.head, item.unit),
-            f"{item.ratio:.3f}" if item.ratio is not None else "–",
-            f"{low:.3f}–{high:.3f}" if low is not None and high is not None else item.words or "–",
-        )
+    for cell, *others in rows:
+        grid.add_row(Text(_broken(cell, room)), *map(Text, others))
     console.print(Text(f"\n{verdict}: {len(items)}", style=_STYLES[verdict]))
     console.print(grid)
+
+
+def _broken(cell: str, room: int) -> str:
+    """Return a cell's name in two lines where it does not fit into `room`: what runs it, and what is run."""
+    owner, opening, params = cell.partition("(")
+    backend, dot, model = owner.rpartition(".")
+    return f"{backend}{dot}\n{model}{opening}{params}" if len(cell) > room and dot else cell
+
+
+def _amounts(item: Finding) -> tuple[str, str]:
+    """Return both values as every table of machmeter writes them."""
+    return plain(value(item.base, item.unit), 40), plain(value(item.head, item.unit), 40)
+
+
+def _change(item: Finding) -> str:
+    """Return the ratio; of shares and decibels the difference, as their ratio says nothing."""
+    if item.unit in ("fraction", "dB") and item.low is None:
+        return plain(item.words, 40) or "–"
+    return f"{item.ratio:.3f}" if item.ratio is not None else "–"
+
+
+def _interval(item: Finding) -> str:
+    return f"{item.low:.3f}–{item.high:.3f}" if item.low is not None and item.high is not None else "–"
 
 
 def _print_undecided(findings: Iterable[Finding], console: Console) -> None:
@@ -112,8 +140,7 @@ def _print_undecided(findings: Iterable[Finding], console: Console) -> None:
     if reasons:
         console.print()
     for (verdict, metric, words), count in reasons.most_common(_LISTED):
-        line = f"{verdict}: {metric} of {_cells(count)}{f': {words}' if words else ''}"
-        console.print(line, style="yellow", highlight=False, soft_wrap=True, markup=False)
+        _say(f"{verdict}: {metric} of {plural(count, 'cell')}{f': {words}' if words else ''}", console, "yellow")
     _more(len(reasons) - _LISTED, console)
 
 
@@ -123,7 +150,7 @@ def _print_lone(lone: list[Lone], console: Console, most: int) -> None:
         console.print(Text(f"\n{_HEADINGS[kind]}: {len(some)}", style="red" if kind == "failed" else "yellow"))
         for item in some[:most]:
             reason = f": {item.reason}" if item.reason else ""
-            console.print(Text(f"  {item.cell} {_title(item.metric)}{reason}"), highlight=False, soft_wrap=True)
+            _say(f"{item.cell} {_title(item.metric)}{reason}", console, indent="  ")
         _more(len(some) - most, console)
 
 
@@ -143,21 +170,18 @@ def _packages(found: Comparison) -> list[str]:
 
 def _means(found: Comparison) -> list[str]:
     return [
-        f"geometric mean of {_title(item.metric)}: {item.ratio:.3f} over {_cells(item.cells)} that both sides have"
+        f"geometric mean of {_title(item.metric)}: {item.ratio:.3f} over {plural(item.cells, 'judged cell')}"
         for item in found.means
     ]
 
 
 def _total(found: Comparison) -> str:
-    counts: Counter[Any] = Counter(item.verdict for item in found.findings)
+    counts = Counter(str(item.verdict) for item in found.findings)
     failed = sum(item.kind == "failed" for item in found.lone)
     parts = [f"{count} {verdict}" for verdict, count in counts.items()]
-    parts += [f"{failed} failed"] if failed else []
-    return f"{found.result}: {len(found.findings)} compared" + (f" ({', '.join(parts)})" if parts else "")
-
-
-def _cells(count: int) -> str:
-    return f"{count} cell{'' if count == 1 else 's'}"
+    compared = f"{len(found.findings)} compared" + (f" ({', '.join(parts)})" if parts else "")
+    told = "; ".join([headline.result(found), *headline.open_ones(found)])
+    return f"{told}: {compared}" + (f", {failed} failed" if failed else "")
 
 
 def _title(metric: str) -> str:
@@ -167,15 +191,3 @@ def _title(metric: str) -> str:
         return metrics.metric(metric).title
     except KeyError:
         return metric
-
-
-def _amount(value: float, unit: str) -> str:
-    """Return a value with a unit that suits it."""
-    if unit == "seconds":
-        for factor, name in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
-            if abs(value) * factor >= 1.0:
-                return f"{value * factor:.4g} {name}"
-        return f"{value * 1e9:.4g} ns" if value else "0 s"
-    if unit == "bytes":
-        return f"{value / 1e6:.4g} MB" if abs(value) >= 1e5 else f"{value:.6g} bytes"
-    return f"{value:.4g}{'' if unit in ('', 'fraction') else f' {unit}'}"

@@ -9,8 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
+
 from machmeter import asvrun, evidence
-from machmeter.compare import comparable, recorded
+from machmeter.compare import comparable, controls, recorded
 from machmeter.compare.model import Better, Measurements, Process, Row, Side, Status
 from machmeter.compare.recorded import Record, Run
 from machmeter.errors import SideUnknown
@@ -242,7 +244,7 @@ def _rows(
                     processes=_processes(method, value, int(table.samples[start]), started, records)
                     if status == "ok"
                     else [],
-                    control=name.startswith("control.") and method.startswith("time_"),
+                    control=controls.is_control(name),
                 )
             )
             start += 1
@@ -299,7 +301,16 @@ def _processes(metric: str, value: float, samples: int, started: float, records:
 
 
 def together(base: Side, head: Side, machine: str) -> Measurements:
-    """Return two sides as one document: with places in one sequence, and whether they were measured alternately."""
+    """Return two sides as one document: with places in one sequence, and whether they were measured alternately.
+
+    Where nothing but controls was tried, they are what is asked for.
+    """
+    tried = [row for side in (base, head) for row in side.rows if row.status in ("ok", "failed")]
+    if all(row.cell.startswith(controls.FOLDER) for row in tried):
+        base, head = (
+            msgspec.structs.replace(side, rows=[msgspec.structs.replace(row, control=False) for row in side.rows])
+            for side in (base, head)
+        )
     rows = {(row.cell, row.metric): row for row in head.rows}
     both = [(row, rows[row.cell, row.metric]) for row in base.rows if (row.cell, row.metric) in rows]
     repeated = [(one, other) for one, other in both if len(one.processes) > 1 and len(other.processes) > 1]

@@ -74,4 +74,9 @@ def direction(benchmark: str, unit: str) -> Direction | None:
             return ours.better
     if unit in ("seconds", "bytes"):
         return "lower"
-    return "higher" if _PER_SECOND.search(unit) else None
+    return "higher" if is_rate(unit) else None
+
+
+def is_rate(unit: str) -> bool:
+    """Return whether `unit` counts something per second."""
+    return bool(_PER_SECOND.search(unit))

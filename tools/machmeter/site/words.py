@@ -71,6 +71,12 @@ def percent(number: float | None) -> str:
     )
 
 
+def signed(number: float) -> str:
+    """Return a difference with its sign and one decimal, such as `+1.5`; `0.0` has none."""
+    text = digits(number, 3) if abs(number) >= 1000 else f"{number:.1f}"
+    return "0.0" if text in ("0.0", "-0.0") else f"{'+' if number > 0 else ''}{text}".replace("-", "\N{MINUS SIGN}")
+
+
 def day(milliseconds: float | None) -> str:
     """Return the day of a time, in UTC: a page must not depend on where it was built."""
     return NONE if milliseconds is None else _utc(milliseconds).strftime("%Y-%m-%d")
@@ -94,7 +100,12 @@ def _utc(milliseconds: float) -> datetime:
 
 def plural(count: int, noun: str, many: str | None = None) -> str:
     """Return a count with its noun."""
-    return f"{count:,} {noun if count == 1 else many or noun + 's'}".replace(",", "\N{NO-BREAK SPACE}")
+    return f"{grouped(count)} {noun if count == 1 else many or noun + 's'}"
+
+
+def grouped(count: int) -> str:
+    """Return a count with its thousands apart."""
+    return f"{count:,}".replace(",", "\N{NO-BREAK SPACE}")
 
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
