@@ -530,13 +530,30 @@ def test_artifacts_of_several_machines_are_pushed_at_once(project: Project, remo
     ]
 
 
-def test_what_was_measured_for_a_pull_request_is_no_history(project: Project, remote: Path, tmp_path: Path) -> None:
-    branches.measure(tmp_path / "artifacts/xeon", 1, "xeon")
-    branches.measure(tmp_path / "artifacts/pull", 1, "pull")
-    (tmp_path / "artifacts/pull/measurements.json").write_text("{}")
-    output = pushed(project, str(tmp_path / "artifacts"))
-    assert "was measured for a pull request" in output
-    assert not any("pull" in path for path in branches.files(remote))
+@pytest.mark.parametrize(("sign", "content"), [("measurements.json", ""), ("run.json", '{"base": "a", "head": "b"}')])
+@pytest.mark.parametrize("named", ["artifacts", "artifacts/pull", "artifacts/pull/head", "artifacts/link"])
+def test_what_was_measured_for_a_pull_request_is_no_history(
+    project: Project, remote: Path, tmp_path: Path, sign: str, content: str, named: str
+) -> None:
+    """The branch only grows: what `machmeter pr` left, or a part of it, is named before anything is pushed."""
+    branches.measure(tmp_path / "artifacts/a", 1, "xeon")
+    branches.measure(tmp_path / "artifacts/pull/head", 1, "pull")
+    (tmp_path / "artifacts/pull" / sign).write_text(content)
+    (tmp_path / "artifacts/link").symlink_to("pull/head")
+    project.measure(1)
+    code, output = project.command("push", str(project.folder), str(tmp_path / named))
+    assert code == 36
+    assert f"artifacts/pull/{sign}): it compares two commits and is no history" in output
+    assert branches.updates(remote) == []
+
+
+def test_a_file_called_run_json_of_another_program_is_no_comparison(
+    project: Project, remote: Path, tmp_path: Path
+) -> None:
+    branches.measure(tmp_path / "artifacts/a", 1, "xeon")
+    (tmp_path / "artifacts/a/run.json").write_text('{"base": 1}')
+    (tmp_path / "artifacts/run.json").write_text("no JSON")
+    assert "pushed 2 files" in pushed(project, str(tmp_path / "artifacts"))
 
 
 def test_nothing_to_push_says_so(project: Project, tmp_path: Path) -> None:
