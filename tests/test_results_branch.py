@@ -118,7 +118,7 @@ def test_a_second_run_of_a_commit_is_a_further_file(project: Project, remote: Pa
     pushed(project)
     first = branches.files(remote)
     project.measure(1, value=2.0, started=1_700_000_100_000, run="r2")
-    assert pushed(project) == "pushed 2 files to the branch results of origin; 1 were there\n"
+    assert pushed(project) == "pushed 2 files to the branch results of origin; 1 was there\n"
     second = branches.files(remote)
     assert first.items() <= second.items()
     assert len(second) == len(first) + 2
@@ -577,6 +577,8 @@ def test_a_file_that_was_changed_on_the_branch_is_named(project: Project, other:
     assert code == 37
     assert f"{path} was changed: its bytes are not those that its name was made of" in output
     assert f"{path} was changed by commit" in output
+    assert output.count("its bytes are not those") == 1  # told once
+    assert output.endswith("the branch results of origin is not sound: 1 problem, named above")
     code, output = project.command("push")
     assert (code, f"{path} on the branch was changed: it is not" in output) == (37, True)
     other.measure(2)
@@ -585,6 +587,7 @@ def test_a_file_that_was_changed_on_the_branch_is_named(project: Project, other:
     put(project, remote, path, whole)
     code, output = project.command("verify")
     assert (code, "and is whole again" in output) == (0, True)
+    assert output.splitlines()[-1].endswith(", 4 commits, by which 1 file was changed or removed, and put back")
 
 
 def test_a_file_that_was_removed_from_the_branch_is_named(project: Project, remote: Path) -> None:
@@ -594,6 +597,7 @@ def test_a_file_that_was_removed_from_the_branch_is_named(project: Project, remo
     put(project, remote, path, None)
     code, output = project.command("verify")
     assert (code, f"{path} was removed by commit" in output) == (37, True)
+    assert output.count("was removed by commit") == 1
 
 
 @pytest.mark.parametrize(
@@ -678,7 +682,7 @@ def test_a_pull_brings_what_others_measured_and_keeps_what_is_here(project: Proj
     assert (project.results / f"here/{STEM}.json").read_bytes() == mine
     assert len(list(project.results.glob(f"here/{STEM}*.json"))) == 2
     assert (project.results / "there/machine.json").is_file()
-    assert "gained 1 benchmarks" in output
+    assert "gained 1 benchmark\n" in output
     assert sorted(json.loads((project.results / "benchmarks.json").read_text())) == ["time_a", "time_there", "version"]
     assert project.command("pull")[1].startswith("pulled 0 files")
     assert project.command("verify", "--folder", str(project.folder))[0] == 0
@@ -886,8 +890,11 @@ def test_the_size_budget_is_computed_from_the_runs_that_are_here(project: Projec
     code, output = project.command("size", "--years", "3", "--machines", "4")
     assert code == 0
     here, forecast, packed, plain = output.splitlines()
-    assert here.startswith("here: 2 runs on 1 machines; a run is 1 cells in 2.0 files, ")
-    assert forecast == "3 years of 1 runs a day on each of 4 machines: 4,380 runs, 8,760 files"
+    assert here.startswith("here: 2 runs on 1 machine; a run is 1 cell in 2.0 files, ")
+    assert (
+        forecast
+        == "3 years of 1 run a day on each of 4 machines: 4\N{NO-BREAK SPACE}380 runs, 8\N{NO-BREAK SPACE}760 files"
+    )
     assert packed.startswith("  in git       ")
     assert plain.startswith("  checked out  ")
 

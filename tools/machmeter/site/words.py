@@ -94,7 +94,12 @@ def _utc(milliseconds: float) -> datetime:
 
 def plural(count: int, noun: str, many: str | None = None) -> str:
     """Return a count with its noun."""
-    return f"{count:,} {noun if count == 1 else many or noun + 's'}".replace(",", "\N{NO-BREAK SPACE}")
+    return f"{count:,} {noun_of(count, noun, many)}".replace(",", "\N{NO-BREAK SPACE}")
+
+
+def noun_of(count: float, noun: str, many: str | None = None) -> str:
+    """Return the noun as it stands beside `count`."""
+    return noun if count == 1 else many or noun + "s"
 
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
