@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from typing import ClassVar
@@ -23,7 +24,7 @@ from branches import Project, bare, git
 from machmeter import asvrun, evidence
 from machmeter.history.model import OK
 from machmeter.history.read import read
-from machmeter.publish import layout
+from machmeter.publish import layout, scratch
 from machmeter.results import store
 from machmeter.site import build
 
@@ -209,6 +210,35 @@ def test_dying_between_any_two_steps_leaves_a_sound_branch(
         assert sum(f"/m{step}/" in path for path in branches.runs(remote)) == 2
     assert first.command("verify")[0] == 0
     assert len(branches.runs(remote)) == 2 * (steps + 2)
+
+
+def test_the_next_push_removes_what_a_killed_one_left(
+    tmp_path: Path, project: Project, path_of_git: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And neither the folder of a push that is at work, nor a young one, nor anything that a link leads to."""
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    project.measure(1)
+    monkeypatch.setenv("DIE_BEFORE", "9")
+    path_of_git.write_text("0")
+    killed = multiprocessing.get_context("fork").Process(target=project.command, args=("push",))
+    killed.start()
+    killed.join()
+    monkeypatch.delenv("DIE_BEFORE")
+    (left,) = temporary.iterdir()
+    assert (left / "objects").is_dir()
+    pushed(project)
+    assert left.is_dir()  # it may be that of a push that has just begun
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "kept").mkdir(parents=True)
+    (temporary / "machmeter-results-link").symlink_to(elsewhere)
+    with scratch.folder() as at_work:
+        for path in (left, at_work, elsewhere, temporary / "machmeter-results-link"):
+            os.utime(path, (0, 0), follow_symlinks=False)
+        pushed(project)
+        assert set(temporary.iterdir()) == {at_work, temporary / "machmeter-results-link"}
+    assert (elsewhere / "kept").is_dir()
 
 
 def test_an_answer_that_is_lost_on_the_way_is_no_loss(
