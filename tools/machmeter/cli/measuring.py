@@ -30,8 +30,8 @@ from machmeter import (
 from machmeter.cli import showing
 from machmeter.cli.common import MODEL, PROJECT, say
 from machmeter.errors import NoResults
+from machmeter.results import fitting, peaks, show_ladder
 from machmeter.results import ladder as ladder_results
-from machmeter.results import peaks, show_ladder
 from machmeter.results.store import read_all
 
 commands = typer.Typer()
@@ -185,4 +185,4 @@ def _show_ladder(model: str, names: list[str], as_json: bool, project: Path) -> 
     if as_json:
         print(json.dumps(built.as_json(), indent=2, allow_nan=False))
         return
-    show_ladder.print_ladder(built, Console(width=max(Console().width, show_ladder.WIDTH)))
+    show_ladder.print_ladder(built, Console(width=max(Console().width, show_ladder.WIDTH)), fitting.terminal_width())
