@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -105,7 +106,7 @@ STORE = "/store: Permission denied"
         ("huge pages", PAGES, "always madvise [never]", "always madvise [never]", "echo madvise"),
         ("reserved huge pages", "proc/meminfo", MEMORY.replace("Total: 0", "Total: 9000"), "18.9 GB", "nr_hugepages=0"),
         ("NUMA balancing", f"{KERNEL}/numa_balancing", "1", "on, 2 nodes", "sudo sysctl -w kernel.numa_balancing=0"),
-        ("swap", "proc/swaps", SWAP, "1 areas", "sudo swapoff --all"),
+        ("swap", "proc/swaps", SWAP, "1 area", "sudo swapoff --all"),
         ("address layout", f"{KERNEL}/randomize_va_space", "0", "randomize_va_space is 0", "randomize_va_space=2"),
         ("free memory", "proc/meminfo", MEMORY.replace("60000000", "1000000"), "1.0 GB", "ps aux"),
         ("CPU quota", f"{OURS}/cpu.max", "250000 100000", "2.5 CPUs", "a cpuset"),
@@ -240,11 +241,33 @@ def test_what_is_to_be_changed_is_printed_first(tree: Path) -> None:
     _write(tree, "proc/swaps", SWAP)
     lines = doctor.as_text(doctor.examine(QUIET)).splitlines()
     assert lines[:3] == [
-        "change   swap                   1 areas",
+        "change   swap                   1 area",
         "         do:  sudo swapoff --all",
         "         why: a page that comes back from disk takes 1,000 times as long as one in memory, or more",
     ]
     assert lines[-1] == "1 change, 26 ok, 4 n/a"
+
+
+@pytest.mark.parametrize(("columns", "widest"), [("80", 80), ("60", 60), ("20", 60)])
+def test_the_command_keeps_to_the_width_of_the_terminal(tree: Path, columns: str, widest: int) -> None:
+    """All but commands, which are there to be copied; no word is lost, and a file has no width."""
+    _write(tree, "proc/swaps", SWAP)
+    _write(tree, "sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never")
+    program = "from machmeter.cli import main; main()"
+    command = [sys.executable, "-c", program, "doctor", "--project", str(ROOT)]
+    lines = {}
+    for width in (columns, ""):
+        around = {**os.environ, "COLUMNS": width}
+        lines[width] = subprocess.run(
+            command, env=around, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True
+        ).stdout.splitlines()
+    text = [line for line in lines[columns] if "sudo " not in line]
+    assert max(len(line) for line in text if "/" not in line) <= widest  # a path is never broken
+    assert max(map(len, lines[""])) > 90
+    why = "a page that comes back from disk takes 1,000 times as long as one in memory, or more"
+    assert why in " ".join(" ".join(lines[columns]).split())
+    command_line = "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"
+    assert f"         do:  {command_line}" in lines[columns]
 
 
 @pytest.mark.parametrize(

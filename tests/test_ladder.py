@@ -117,6 +117,23 @@ def test_progress_and_table(output: str) -> None:
     assert "n/a     too-many: " in output
 
 
+@pytest.mark.parametrize(
+    ("names", "code", "said"),
+    [
+        (("dies", "too-many"), 10, "machmeter: nothing could be measured: 1 failed, 1 n/a; the reasons are above\n"),
+        (("too-many",), 0, ""),
+    ],
+)
+def test_a_ladder_of_which_all_failed_is_a_failure(
+    project: Project, output: str, names: tuple[str, ...], code: int, said: str
+) -> None:
+    """After the table; what is not possible here is none, and neither is one rung of several."""
+    chosen = [part for name in names for part in ("--rung", name)]
+    done = project.machmeter("ladder", "ResNet50", "--rungs", "mine.toml", *chosen)
+    assert (done.returncode, done.stderr) == (code, said)
+    assert "n/a     too-many: " in done.stdout
+
+
 def test_only_the_rungs_that_were_named_are_shown(project: Project, rows: dict[str, dict[str, Any]]) -> None:
     shown = project.machmeter("ladder", "ResNet50", "--rungs", "mine.toml", "--rung", "two", "--show", "--json")
     (row,) = json.loads(shown.stdout)["rows"]

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from typing import ClassVar
@@ -23,7 +24,7 @@ from branches import Project, bare, git
 from machmeter import asvrun, evidence
 from machmeter.history.model import OK
 from machmeter.history.read import read
-from machmeter.publish import layout
+from machmeter.publish import layout, scratch
 from machmeter.results import store
 from machmeter.site import build
 
@@ -118,7 +119,7 @@ def test_a_second_run_of_a_commit_is_a_further_file(project: Project, remote: Pa
     pushed(project)
     first = branches.files(remote)
     project.measure(1, value=2.0, started=1_700_000_100_000, run="r2")
-    assert pushed(project) == "pushed 2 files to the branch results of origin; 1 were there\n"
+    assert pushed(project) == "pushed 2 files to the branch results of origin; 1 was there\n"
     second = branches.files(remote)
     assert first.items() <= second.items()
     assert len(second) == len(first) + 2
@@ -209,6 +210,35 @@ def test_dying_between_any_two_steps_leaves_a_sound_branch(
         assert sum(f"/m{step}/" in path for path in branches.runs(remote)) == 2
     assert first.command("verify")[0] == 0
     assert len(branches.runs(remote)) == 2 * (steps + 2)
+
+
+def test_the_next_push_removes_what_a_killed_one_left(
+    tmp_path: Path, project: Project, path_of_git: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And neither the folder of a push that is at work, nor a young one, nor anything that a link leads to."""
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    project.measure(1)
+    monkeypatch.setenv("DIE_BEFORE", "9")
+    path_of_git.write_text("0")
+    killed = multiprocessing.get_context("fork").Process(target=project.command, args=("push",))
+    killed.start()
+    killed.join()
+    monkeypatch.delenv("DIE_BEFORE")
+    (left,) = temporary.iterdir()
+    assert (left / "objects").is_dir()
+    pushed(project)
+    assert left.is_dir()  # it may be that of a push that has just begun
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "kept").mkdir(parents=True)
+    (temporary / "machmeter-results-link").symlink_to(elsewhere)
+    with scratch.folder() as at_work:
+        for path in (left, at_work, elsewhere, temporary / "machmeter-results-link"):
+            os.utime(path, (0, 0), follow_symlinks=False)
+        pushed(project)
+        assert set(temporary.iterdir()) == {at_work, temporary / "machmeter-results-link"}
+    assert (elsewhere / "kept").is_dir()
 
 
 def test_an_answer_that_is_lost_on_the_way_is_no_loss(
@@ -530,13 +560,30 @@ def test_artifacts_of_several_machines_are_pushed_at_once(project: Project, remo
     ]
 
 
-def test_what_was_measured_for_a_pull_request_is_no_history(project: Project, remote: Path, tmp_path: Path) -> None:
-    branches.measure(tmp_path / "artifacts/xeon", 1, "xeon")
-    branches.measure(tmp_path / "artifacts/pull", 1, "pull")
-    (tmp_path / "artifacts/pull/measurements.json").write_text("{}")
-    output = pushed(project, str(tmp_path / "artifacts"))
-    assert "was measured for a pull request" in output
-    assert not any("pull" in path for path in branches.files(remote))
+@pytest.mark.parametrize(("sign", "content"), [("measurements.json", ""), ("run.json", '{"base": "a", "head": "b"}')])
+@pytest.mark.parametrize("named", ["artifacts", "artifacts/pull", "artifacts/pull/head", "artifacts/link"])
+def test_what_was_measured_for_a_pull_request_is_no_history(
+    project: Project, remote: Path, tmp_path: Path, sign: str, content: str, named: str
+) -> None:
+    """The branch only grows: what `machmeter pr` left, or a part of it, is named before anything is pushed."""
+    branches.measure(tmp_path / "artifacts/a", 1, "xeon")
+    branches.measure(tmp_path / "artifacts/pull/head", 1, "pull")
+    (tmp_path / "artifacts/pull" / sign).write_text(content)
+    (tmp_path / "artifacts/link").symlink_to("pull/head")
+    project.measure(1)
+    code, output = project.command("push", str(project.folder), str(tmp_path / named))
+    assert code == 36
+    assert f"artifacts/pull/{sign}): it compares two commits and is no history" in output
+    assert branches.updates(remote) == []
+
+
+def test_a_file_called_run_json_of_another_program_is_no_comparison(
+    project: Project, remote: Path, tmp_path: Path
+) -> None:
+    branches.measure(tmp_path / "artifacts/a", 1, "xeon")
+    (tmp_path / "artifacts/a/run.json").write_text('{"base": 1}')
+    (tmp_path / "artifacts/run.json").write_text("no JSON")
+    assert "pushed 2 files" in pushed(project, str(tmp_path / "artifacts"))
 
 
 def test_nothing_to_push_says_so(project: Project, tmp_path: Path) -> None:
@@ -560,6 +607,8 @@ def test_a_file_that_was_changed_on_the_branch_is_named(project: Project, other:
     assert code == 37
     assert f"{path} was changed: its bytes are not those that its name was made of" in output
     assert f"{path} was changed by commit" in output
+    assert output.count("its bytes are not those") == 1  # told once
+    assert output.endswith("the branch results of origin is not sound: 1 problem, named above")
     code, output = project.command("push")
     assert (code, f"{path} on the branch was changed: it is not" in output) == (37, True)
     other.measure(2)
@@ -568,6 +617,7 @@ def test_a_file_that_was_changed_on_the_branch_is_named(project: Project, other:
     put(project, remote, path, whole)
     code, output = project.command("verify")
     assert (code, "and is whole again" in output) == (0, True)
+    assert output.splitlines()[-1].endswith(", 4 commits, by which 1 file was changed or removed, and put back")
 
 
 def test_a_file_that_was_removed_from_the_branch_is_named(project: Project, remote: Path) -> None:
@@ -577,6 +627,7 @@ def test_a_file_that_was_removed_from_the_branch_is_named(project: Project, remo
     put(project, remote, path, None)
     code, output = project.command("verify")
     assert (code, f"{path} was removed by commit" in output) == (37, True)
+    assert output.count("was removed by commit") == 1
 
 
 @pytest.mark.parametrize(
@@ -661,7 +712,7 @@ def test_a_pull_brings_what_others_measured_and_keeps_what_is_here(project: Proj
     assert (project.results / f"here/{STEM}.json").read_bytes() == mine
     assert len(list(project.results.glob(f"here/{STEM}*.json"))) == 2
     assert (project.results / "there/machine.json").is_file()
-    assert "gained 1 benchmarks" in output
+    assert "gained 1 benchmark\n" in output
     assert sorted(json.loads((project.results / "benchmarks.json").read_text())) == ["time_a", "time_there", "version"]
     assert project.command("pull")[1].startswith("pulled 0 files")
     assert project.command("verify", "--folder", str(project.folder))[0] == 0
@@ -869,8 +920,11 @@ def test_the_size_budget_is_computed_from_the_runs_that_are_here(project: Projec
     code, output = project.command("size", "--years", "3", "--machines", "4")
     assert code == 0
     here, forecast, packed, plain = output.splitlines()
-    assert here.startswith("here: 2 runs on 1 machines; a run is 1 cells in 2.0 files, ")
-    assert forecast == "3 years of 1 runs a day on each of 4 machines: 4,380 runs, 8,760 files"
+    assert here.startswith("here: 2 runs on 1 machine; a run is 1 cell in 2.0 files, ")
+    assert (
+        forecast
+        == "3 years of 1 run a day on each of 4 machines: 4\N{NO-BREAK SPACE}380 runs, 8\N{NO-BREAK SPACE}760 files"
+    )
     assert packed.startswith("  in git       ")
     assert plain.startswith("  checked out  ")
 

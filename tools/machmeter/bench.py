@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -187,8 +188,14 @@ def _probe(folder: Path, what: str, setting: str | None) -> None:
         raise from_os_error(error, folder, what, setting) from error
 
 
-def run(parts: list[Part], project: Path, say: Say, attributes: Iterable[str] = (), *, control: bool = True) -> None:
-    """Measure `parts`, one asv call each, after the machine controls. Raises RunFailed where asv cannot run."""
+def run(
+    parts: list[Part], project: Path, say: Say, attributes: Iterable[str] = (), *, control: bool = True
+) -> Counter[str]:
+    """Measure `parts`, one asv call each, after the machine controls, and return how many cells are what.
+
+    Raises RunFailed where asv cannot run.
+    """
+    counts: Counter[str] = Counter()
     asvcall.know_machine(project)
     total = sum(len(part.cells) for part in parts)
     with (
@@ -203,11 +210,13 @@ def run(parts: list[Part], project: Path, say: Say, attributes: Iterable[str] = 
             patterns = [argument for pattern in part.patterns for argument in ("-b", pattern)]
             asvcall.here(patterns, project, environment, output, attributes)
             listener.tell_silent(part.cells, listening.endings(project, told[listening.RUN]))
+            counts += listening.tally(project, told[listening.RUN], part.cells)
             if again := _disturbed(part, project, told[listening.RUN]):
                 say(f"other programs had the CPUs during {len(again)} of them: measuring these once more")
                 patterns = [argument for pattern in again for argument in ("-b", pattern)]
                 anew = {**environment, listening.RUN: listening.new_run()}
                 asvcall.here(patterns, project, anew, output, attributes)
+    return counts
 
 
 def _disturbed(part: Part, project: Path, run_name: str) -> list[str]:

@@ -59,7 +59,7 @@ class BadSetting(MachmeterError):
 
 
 class RunFailed(MachmeterError):
-    """asv itself could not run (not: a cell failed)."""
+    """asv itself could not run, or every cell failed that could be measured here (not: some cells failed)."""
 
     exit_code = 10
 

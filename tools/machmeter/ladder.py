@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,24 +60,26 @@ def pattern(model: Model, chosen: Mapping[str, Rung]) -> str:
     return rf"^tuning\.{model.name}\.\w+\('({'|'.join(map(re.escape, chosen))})'\)$"
 
 
-def run(model: Model, chosen: Mapping[str, Rung], project: Path, say: Say) -> None:
+def run(model: Model, chosen: Mapping[str, Rung], project: Path, say: Say) -> Counter[str]:
     """Measure `chosen`, one process tree each: here, or in the stack of a rung's backend where that has an environment.
 
-    Without one a rung is tried here too, and n/a with its reason.
+    Without one a rung is tried here too, and n/a with its reason. Returns how many rungs are what.
     """
+    counts: Counter[str] = Counter()
     here = dict(chosen)
     for stack, rungs_of_it in _elsewhere(model, chosen).items():
         if stacks.exists(project, stack):
             here = {name: rung for name, rung in here.items() if name not in rungs_of_it}
             say(f"{len(rungs_of_it)} rungs in the environment of the stack {stack}, of the newest commit")
-            stacks.measure(project, stack, part(model, rungs_of_it), say)
+            counts += stacks.measure(project, stack, part(model, rungs_of_it), say)
         else:
             say(
                 f"{', '.join(rungs_of_it)} need the stack {stack}, which has no environment yet: make it with "
                 f"'machmeter run --stack {stack} -b {pattern(model, rungs_of_it)!r}'"
             )
     if here:
-        bench.run([part(model, here)], project, say, control=False)
+        counts += bench.run([part(model, here)], project, say, control=False)
+    return counts
 
 
 def _elsewhere(model: Model, chosen: Mapping[str, Rung]) -> dict[str, dict[str, Rung]]:

@@ -8,11 +8,13 @@ import os
 import tempfile
 import threading
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
 from machmeter import asvrun, evidence, offline, progress
+from machmeter.errors import RunFailed
 
 RUN = "MACHMETER_RUN"  # the variable with the name of a run
 
@@ -56,17 +58,45 @@ def hear(say: Say, total: int) -> Iterator[tuple[Listener, dict[str, str]]]:
 
 def endings(project: Path, run_name: str) -> dict[str, dict[str, Any]]:
     """Settle the evidence of a run, and return the record of each cell in which a process failed or died."""
-    folder = asvrun.evidence_folder(asvrun.results_folder(project)) / asvrun.machine_name()
     endings: dict[str, dict[str, Any]] = {}
+    for cell, processes in _records(project, run_name):
+        bad = [record for record in processes if record["status"] != "ok"]
+        if bad:
+            endings[cell] = bad[-1]
+    return endings
+
+
+def tally(project: Path, run_name: str, part: Iterable[Measured]) -> Counter[str]:
+    """Return how many cells of `part` are "ok", "n/a" or "failed" in a run; one that never began is failed."""
+    found: dict[str, set[str]] = {}
+    for cell, processes in _records(project, run_name):
+        found.setdefault(cell, set()).update(record["status"] for record in processes)
+    return Counter(_outcome(found.get(cell.key(), set())) for cell in part)
+
+
+def _outcome(statuses: set[str]) -> str:
+    """Return what a cell is whose processes are `statuses`."""
+    if not statuses or statuses - {"ok", "n/a"}:
+        return "failed"
+    return "ok" if "ok" in statuses else "n/a"
+
+
+def check_measured(counts: Counter[str]) -> None:
+    """Raise RunFailed where everything failed that this machine could measure: a script must not take it for done."""
+    if counts["failed"] and not counts["ok"]:
+        others = f", {counts['n/a']} n/a" if counts["n/a"] else ""
+        raise RunFailed(f"nothing could be measured: {counts['failed']} failed{others}; the reasons are above")
+
+
+def _records(project: Path, run_name: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Settle the evidence of a run, and yield each cell with the records of its processes."""
+    folder = asvrun.evidence_folder(asvrun.results_folder(project)) / asvrun.machine_name()
     for path in folder.glob("*.json"):
         if evidence.is_pulled(path):
             continue
         content = evidence.settle_file(path) or {"runs": {}}
         for cell, processes in content["runs"].get(run_name, {"cells": {}})["cells"].items():
-            bad = [record for record in processes.values() if record["status"] != "ok"]
-            if bad:
-                endings[cell] = bad[-1]
-    return endings
+            yield cell, list(processes.values())
 
 
 class Listener(threading.Thread):

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 from machmeter import asvcall, derived, listening
@@ -65,7 +66,7 @@ def run(project: Path, stack: str, arguments: list[str]) -> bool:
     return code == 0
 
 
-def measure(project: Path, stack: str, selected: Part, say: Say) -> None:
+def measure(project: Path, stack: str, selected: Part, say: Say) -> Counter[str]:
     """Measure `selected` in the environment of `stack`, as `bench.run` does in this one. Raises RunFailed."""
     check(project, stack)
     _check_committed(project, stack)
@@ -79,6 +80,7 @@ def measure(project: Path, stack: str, selected: Part, say: Say) -> None:
         if code not in asvcall.SUCCESS:
             raise RunFailed(f"asv stopped with exit code {code} in the stack {stack}: {output.name} says why")
         listener.tell_silent(selected.cells, listening.endings(project, told[listening.RUN]))
+        return listening.tally(project, told[listening.RUN], selected.cells)
 
 
 def exists(project: Path, stack: str) -> bool:

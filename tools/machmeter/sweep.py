@@ -14,6 +14,7 @@ import os
 import shlex
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,22 +134,28 @@ def _prepare(cell: Cell, known: Listing) -> tuple[str | None, list[Artifact]]:
 
 def run(
     library: Library, releases: Iterable[Release], prepared: Prepared, project: Path, say: Say, *, again: bool = False
-) -> None:
-    """Measure what is `prepared` with each of `releases`. Raises DiskFull where an environment has no room."""
+) -> Counter[str]:
+    """Measure what is `prepared` with each of `releases`, and return how many cells of theirs are what.
+
+    Raises DiskFull where an environment has no room.
+    """
+    counts: Counter[str] = Counter()
     asvcall.know_machine(project)
     with (project / LOG).open("w", encoding="utf-8") as output:
         for release in releases:
             version = _Version(library, release, prepared, project)
             remaining = list(prepared.cells) if again else version.unmeasured()
+            counts["ok"] += len(prepared.cells) - len(remaining)
             when = f" ({release.released})" if release.released else ""
             if not remaining:
                 say(f"{library.name} {release.version}{when}: all {len(prepared.cells)} cells were measured already")
                 continue
             say(f"{library.name} {release.version}{when}: {len(remaining)} cells")
-            version.measure(remaining, output, say)
+            counts += version.measure(remaining, output, say)
             if disturbed := version.disturbed(remaining):
                 say(f"other programs had the CPUs during {len(disturbed)} cells: measuring these once more")
                 version.measure(disturbed, output, say)
+    return counts
 
 
 class _Version:
@@ -182,8 +189,8 @@ class _Version:
         found = disturbance.disturbed_cells([newest])
         return [cell for cell in measured if cell.key() in found]
 
-    def measure(self, remaining: list[Cell], output: Any, say: Say) -> None:
-        """Call asv for the cells that remain, and put on record those it could not start."""
+    def measure(self, remaining: list[Cell], output: Any, say: Say) -> Counter[str]:
+        """Call asv for the cells that remain, put on record those it could not start, and count what they are."""
         configuration = self._write_configuration()
         patterns = [part for cell in remaining for part in ("-b", bench.pattern_of(cell, METHODS))]
         arguments = ["--config", str(configuration), *asvcall.RECORDING, "-a", REPEAT, *patterns]
@@ -202,6 +209,7 @@ class _Version:
             text = Path(output.name).read_text(encoding="utf-8", errors="replace")[position:]
             self._record_unstarted(remaining, told[listening.RUN], why_asv_stopped(text))
             listener.tell_silent(remaining, listening.endings(self._project, told[listening.RUN]))
+            return listening.tally(self._project, told[listening.RUN], remaining)
 
     def _record_unstarted(self, remaining: list[Cell], name: str, reason: str) -> None:
         run = AsvRun(

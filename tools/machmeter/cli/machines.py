@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -40,7 +41,11 @@ def doctor_command(
     findings = doctor.examine(
         doctor.look(project), threads=expected.threads if expected else None, accepted=frozenset(accepted)
     )
-    print(json.dumps(doctor.as_json(findings), indent=2, allow_nan=False) if as_json else doctor.as_text(findings))
+    width = shutil.get_terminal_size(fallback=(0, 0)).columns  # COLUMNS, else the terminal's; none in a file
+    if as_json:
+        print(json.dumps(doctor.as_json(findings), indent=2, allow_nan=False))
+    else:
+        print(doctor.as_text(findings, width))
     open_ones = [item.check for item in findings if item.state in doctor.OPEN]
     if strict and open_ones:
         raise NotReady(f"this machine is not ready to measure: {', '.join(open_ones)} (what to do is above)")

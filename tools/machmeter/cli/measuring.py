@@ -6,18 +6,32 @@ import dataclasses
 import json
 import os
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, TextIO
 
 import typer
 from rich.console import Console
 
-from machmeter import asvrun, bench, derived, evidence, ladder, libraries, models, releases, rungs, stacks, sweep
+from machmeter import (
+    asvrun,
+    bench,
+    derived,
+    evidence,
+    ladder,
+    libraries,
+    listening,
+    models,
+    releases,
+    rungs,
+    stacks,
+    sweep,
+)
 from machmeter.cli import showing
 from machmeter.cli.common import MODEL, PROJECT, say
 from machmeter.errors import NoResults
+from machmeter.results import fitting, peaks, show_ladder
 from machmeter.results import ladder as ladder_results
-from machmeter.results import peaks, show_ladder
 from machmeter.results.store import read_all
 
 commands = typer.Typer()
@@ -60,8 +74,9 @@ def bench_command(
     bench.check_devices(parts)
     bench.check_folders(project)
     bench.fetch_weights(chosen)
-    bench.run(parts, project, say, attribute or [])
+    counts = bench.run(parts, project, say, attribute or [])
     showing.show_table([item.name for item in chosen], None, False, project)
+    listening.check_measured(counts)
 
 
 @commands.command("run", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -103,8 +118,9 @@ def sweep_command(
     bench.check_folders(project)
     bench.fetch_weights(chosen)
     prepared = sweep.prepare(swept, selected, project, say, again=again)
-    sweep.run(swept, wanted, prepared, project, say, again=again)
+    counts = sweep.run(swept, wanted, prepared, project, say, again=again)
     showing.show_versions_of([swept.name], [item.name for item in chosen], None, False, project)
+    listening.check_measured(counts)
 
 
 @commands.command("peak")
@@ -142,11 +158,15 @@ def ladder_command(
     if rungs_file:
         os.environ[rungs.VARIABLE] = str(rungs_file.resolve())
     chosen = ladder.choose(chosen_model, rung or [])
+    counts: Counter[str] = Counter()
     if not show_only:
         bench.check_folders(project)
         bench.fetch_weights([chosen_model])
-        ladder.run(chosen_model, chosen, project, lambda line: print(line, flush=True, file=_progress(as_json)))
+        counts = ladder.run(
+            chosen_model, chosen, project, lambda line: print(line, flush=True, file=_progress(as_json))
+        )
     _show_ladder(chosen_model.name, list(chosen) if rung else [], as_json, project)
+    listening.check_measured(counts)
 
 
 def _progress(as_json: bool) -> TextIO:
@@ -165,4 +185,4 @@ def _show_ladder(model: str, names: list[str], as_json: bool, project: Path) -> 
     if as_json:
         print(json.dumps(built.as_json(), indent=2, allow_nan=False))
         return
-    show_ladder.print_ladder(built, Console(width=max(Console().width, show_ladder.WIDTH)))
+    show_ladder.print_ladder(built, Console(width=max(Console().width, show_ladder.WIDTH)), fitting.terminal_width())

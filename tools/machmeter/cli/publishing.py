@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +12,7 @@ import typer
 from machmeter.cli.common import PROJECT, say
 from machmeter.errors import NoResults
 from machmeter.publish import budget as budgets
-from machmeter.publish import collect, repository
+from machmeter.publish import collect, repository, scratch
 from machmeter.publish import pull as pulling
 from machmeter.publish import push as pushing
 from machmeter.publish import verify as verifying
@@ -35,8 +34,8 @@ FOLDERS = Annotated[
 def _opened(project: Path, remote: str, name: str) -> Iterator[Branch]:
     repository.check_name(name)
     where = repository.find_remote(project, remote)
-    with tempfile.TemporaryDirectory(prefix="machmeter-results-", ignore_cleanup_errors=True) as folder:
-        yield Branch(where, name, Path(folder))
+    with scratch.folder() as folder:
+        yield Branch(where, name, folder)
 
 
 def _collected(folders: list[Path] | None, project: Path) -> collect.Collected:

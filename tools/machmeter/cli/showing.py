@@ -13,8 +13,8 @@ from machmeter import asvrun, bench, host, libraries, models, recommend, rungs
 from machmeter.artifacts import Store
 from machmeter.cli.common import MODEL, PROJECT
 from machmeter.errors import MachmeterError, NoResults, from_os_error
+from machmeter.results import fitting, listed, show_versions, table, versions
 from machmeter.results import ladder as ladder_results
-from machmeter.results import listed, show_versions, table, versions
 from machmeter.results import show as shown
 
 commands = typer.Typer()
@@ -38,7 +38,7 @@ def show_table(names: list[str], machine: str | None, as_json: bool, project: Pa
         print(json.dumps(built.as_json(), indent=2, allow_nan=False))
         return
     # Never narrower than the table: a wrapped row can be read, a number that was cut cannot.
-    shown.print_table(built, Console(width=max(Console().width, shown.WIDTH)))
+    shown.print_table(built, Console(width=max(Console().width, shown.WIDTH)), fitting.terminal_width())
 
 
 @commands.command("versions")
@@ -68,7 +68,9 @@ def show_versions_of(names: list[str], chosen: list[str], machine: str | None, a
     if as_json:
         print(json.dumps(built.as_json(), indent=2, allow_nan=False))
         return
-    show_versions.print_versions(built, Console(width=max(Console().width, show_versions.WIDTH)))
+    show_versions.print_versions(
+        built, Console(width=max(Console().width, show_versions.WIDTH)), fitting.terminal_width()
+    )
 
 
 def _known_machine(results: Path, machine: str | None) -> str:

@@ -7,6 +7,7 @@ The kernel's files are read through `machmeter.host`, so from any root; everythi
 from __future__ import annotations
 
 import dataclasses
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from machmeter.doctor.surroundings import Surroundings, look
 __all__ = ["NAMES", "OPEN", "Finding", "Surroundings", "as_json", "as_text", "examine", "look"]
 
 OPEN: tuple[State, ...] = ("change", "unknown")  # what `--strict` does not let pass
+_NARROWEST = 60  # columns: less leaves no room beside the names
 _ORDER: tuple[State, ...] = ("change", "unknown", "accepted", "ok", "n/a")
 
 # Every check, in the order of the output. The list of machines and `--accept` use these names.
@@ -73,14 +75,28 @@ def as_json(findings: Sequence[Finding]) -> dict[str, Any]:
     }
 
 
-def as_text(findings: Sequence[Finding]) -> str:
-    """Return the findings for a reader: what is to be changed first, with the command and the reason."""
-    lines = []
+def as_text(findings: Sequence[Finding], width: int = 0) -> str:
+    """Return the findings for a reader: what is to be changed first, with the command and the reason.
+
+    Lines are wrapped at `width` columns, or at 60 where that is less; 0 wraps none. A command stays on one line: it
+    is there to be copied.
+    """
+    lines: list[str] = []
     for item in sorted(findings, key=lambda item: _ORDER.index(item.state)):
-        lines.append(f"{item.state:<8} {item.check:<22} {item.found}".rstrip())
-        if item.state in OPEN:
-            lines += [f"{'':<9}do:  {item.do}"] if item.do else []
-            lines += [f"{'':<9}why: {item.why}"] if item.why else []
+        lines += _wrapped(f"{item.state:<8} {item.check:<22} ", item.found, width)
+        if item.state in OPEN and item.do:
+            lines += _wrapped(f"{'':<9}do:  ", item.do, 0 if "sudo " in item.do else width)
+        if item.state in OPEN and item.why:
+            lines += _wrapped(f"{'':<9}why: ", item.why, width)
     counts = {state: sum(item.state == state for item in findings) for state in _ORDER}
     lines.append(", ".join(f"{count} {state}" for state, count in counts.items() if count))
     return "\n".join(lines)
+
+
+def _wrapped(before: str, text: str, width: int) -> list[str]:
+    """Return `text` after `before`, in lines of at most `width` columns of which all but the first are indented."""
+    if not width:
+        return [(before + text).rstrip()]
+    room = max(width, _NARROWEST) - len(before)
+    first, *more = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]
+    return [(before + first).rstrip(), *(" " * len(before) + line for line in more)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from machmeter import host
 from machmeter.doctor.finding import Finding, judged, numbers, unknown
+from machmeter.site.words import plural
 
 LEAST_FREE = 8 << 30  # for exporting and quantizing; a choice, not a measurement
 _MOST_RESERVED = 0.1  # of the memory
@@ -52,7 +53,7 @@ def swap() -> Finding:
     if text is None:
         return unknown("swap", "/proc/swaps cannot be read", why)
     areas = text.splitlines()[1:]
-    return judged("swap", not areas, f"{len(areas)} areas" if areas else "none", do="sudo swapoff --all", why=why)
+    return judged("swap", not areas, plural(len(areas), "area") if areas else "none", do="sudo swapoff --all", why=why)
 
 
 def layout() -> Finding:

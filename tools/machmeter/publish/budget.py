@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from machmeter.errors import NoResults
 from machmeter.publish import layout
 from machmeter.publish.collect import Collected, merge_benchmarks
+from machmeter.site.words import noun_of, plural
 
 # What git adds to each file in a pack, beside the bytes: its own header and index entry, and in the trees of each
 # commit the file's name, hash and mode, of which the next commit repeats only differences.
@@ -38,10 +39,12 @@ class Budget:
         packed = total * self.packed + self.fixed
         share = packed / RECOMMENDED
         return [
-            f"here: {self.runs} runs on {self.machines} machines; a run is {self.cells:.0f} cells in {self.files:.1f} "
-            f"files, {_size(self.plain)}, {_size(self.packed)} in git; the largest file is {_size(self.largest)}",
-            f"{years:g} years of {per_day:g} runs a day on each of {on} machines: "
-            f"{total:,} runs, {total * self.files:,.0f} files",
+            f"here: {plural(self.runs, 'run')} on {plural(self.machines, 'machine')}; "
+            f"a run is {plural(round(self.cells), 'cell')} in {self.files:.1f} files, {_size(self.plain)}, "
+            f"{_size(self.packed)} in git; the largest file is {_size(self.largest)}",
+            f"{years:g} {noun_of(years, 'year')} of {per_day:g} {noun_of(per_day, 'run')} a day "
+            f"{'on one machine' if on == 1 else f'on each of {on} machines'}: "
+            f"{plural(total, 'run')}, {plural(round(total * self.files), 'file')}",
             f"  in git       {_size(packed)}, {share:.0%} of the 1 GB that GitHub recommends for a repository",
             f"  checked out  {_size(total * self.plain)}",
         ]

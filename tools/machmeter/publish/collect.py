@@ -16,8 +16,8 @@ from machmeter.errors import NoResults, ResultsUnfit
 from machmeter.publish import checks, layout
 from machmeter.publish.checks import Unfit
 
-# `machmeter pr` writes it beside its results: they compare two commits and are no history.
-PULL_REQUEST = "measurements.json"
+# `machmeter pr` writes these above its results, which compare two commits and are no history.
+_MEASUREMENTS, _RUN = "measurements.json", "run.json"
 
 _DEEPEST = 3  # folders between the one that was named and one with results
 _SHOWN = 5
@@ -71,9 +71,14 @@ def in_folder(folder: Path) -> Store:
 
 
 def find(folder: Path, notes: list[str]) -> list[Store]:
-    """Return the stores in `folder`: itself, or else each folder below it that has results. No link is followed."""
+    """Return the stores in `folder`: itself, or else each folder below it that has results. No link is followed.
+
+    Raises NoResults where there is no such folder, and ResultsUnfit where it has or is a part of what `machmeter pr`
+    left: on a branch that only grows, such results could never be taken back.
+    """
     if not folder.is_dir():
         raise NoResults(f"there is no folder {folder}")
+    _check_history(folder.resolve().parent, folder)
     before = len(notes)
     found = list(_find(folder, _DEEPEST, notes))
     if not found and len(notes) == before:
@@ -82,17 +87,35 @@ def find(folder: Path, notes: list[str]) -> list[Store]:
 
 
 def _find(folder: Path, deeper: int, notes: list[str]) -> Iterator[Store]:
+    _check_history(folder, folder)
     store = in_folder(folder)
     if _is_folder(store.results) or _is_folder(store.evidence):
-        if (folder / PULL_REQUEST).exists():
-            notes.append(f"left out: {folder} was measured for a pull request ({PULL_REQUEST}), which is no history")
-        else:
-            yield store
+        yield store
         return
     if deeper:
         for below in sorted(folder.iterdir()):
             if _is_folder(below) and not below.name.startswith("."):
                 yield from _find(below, deeper - 1, notes)
+
+
+def _check_history(marked: Path, folder: Path) -> None:
+    """Raise ResultsUnfit, naming `folder`, where files in `marked` say that `machmeter pr` measured it."""
+    signs = [marked / _MEASUREMENTS] if os.path.lexists(marked / _MEASUREMENTS) else []
+    signs += [marked / _RUN] if _is_comparison(marked / _RUN) else []
+    if signs:
+        raise ResultsUnfit(
+            f"{folder} was measured by 'machmeter pr' (there is {signs[0]}): it compares two commits and is no "
+            "history; name only folders without such results. Nothing was pushed"
+        )
+
+
+def _is_comparison(path: Path) -> bool:
+    """Return whether `path` is what `machmeter pr` notes first: other programs have files of that name too."""
+    try:
+        told = checks.strict(read_file(path))
+    except Unfit:
+        return False
+    return isinstance(told, dict) and {"base", "head"} <= told.keys()
 
 
 def _is_folder(path: Path) -> bool:

@@ -12,6 +12,7 @@ from machmeter.publish.checks import Unfit
 from machmeter.publish.collect import Collected, Store, merge_benchmarks, read_file, shortened
 from machmeter.publish.push import check_marker
 from machmeter.publish.repository import Branch, Entry
+from machmeter.site.words import plural
 
 _PLAIN_MODES = ("100644", "100755")
 
@@ -28,8 +29,8 @@ class Pulled:
     def lines(self, branch: Branch) -> list[str]:
         """Return what to tell the user."""
         where = f"the branch {branch.name} of {branch.remote.name}"
-        were = f"; {self.present} were here" if self.present else ""
-        return [*self.notes, f"pulled {len(self.written)} files from {where}{were}"]
+        were = f"; {plural(self.present, 'was', 'were')} here" if self.present else ""
+        return [*self.notes, f"pulled {plural(len(self.written), 'file')} from {where}{were}"]
 
     def check(self) -> None:
         """Raise BranchDamaged where a file could not be brought."""
@@ -96,7 +97,7 @@ def _add_benchmarks(target: Path, here: bytes, content: bytes, done: Pulled) -> 
     ours, theirs = checks.benchmarks(here), checks.benchmarks(content)
     if more := theirs.keys() - ours.keys():
         _write(target, merge_benchmarks(theirs, ours))
-        done.notes.append(f"{target} gained {len(more)} benchmarks")
+        done.notes.append(f"{target} gained {plural(len(more), 'benchmark')}")
         done.written.append(target)
 
 

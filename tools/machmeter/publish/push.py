@@ -13,6 +13,7 @@ from machmeter.publish import checks, layout
 from machmeter.publish.checks import Unfit
 from machmeter.publish.collect import Collected, merge_benchmarks
 from machmeter.publish.repository import Branch, Entry, Raced
+from machmeter.site.words import plural
 
 ATTEMPTS = 40
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0  # seconds
@@ -32,11 +33,11 @@ class Pushed:
     def lines(self, branch: Branch) -> list[str]:
         """Return what to tell the user."""
         where = f"the branch {branch.name} of {branch.remote.name}"
-        were = f"; {self.present} were there" if self.present else ""
+        were = f"; {plural(self.present, 'was', 'were')} there" if self.present else ""
         if self.commit is None:
-            return [f"nothing to push: {self.present} files are on {where}"]
+            return [f"nothing to push: {plural(self.present, 'file is', 'files are')} on {where}"]
         tries = f" ({self.attempts} attempts: others pushed too)" if self.attempts > 1 else ""
-        return [f"pushed {len(self.added)} files to {where}{were}{tries}"]
+        return [f"pushed {plural(len(self.added), 'file')} to {where}{were}{tries}"]
 
 
 def push(found: Collected, branch: Branch) -> Pushed:
@@ -150,4 +151,4 @@ def message(found: Collected, added: list[str], derived: list[str]) -> str:
         parts.append(f"{machine} at {', '.join(list(commits)[:_SHOWN])}{more}")
     if not parts:
         return f"Update {', '.join(derived)}\n"
-    return f"Add results of {'; '.join(parts)}\n\n{len(added)} files of runs.\n"
+    return f"Add results of {'; '.join(parts)}\n\n{plural(len(added), 'file')} of runs.\n"

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from machmeter.errors import BranchDamaged
 from machmeter.publish import checks, layout
 from machmeter.publish.checks import Unfit
-from machmeter.publish.collect import Collected, shortened
+from machmeter.publish.collect import Collected
 from machmeter.publish.push import check_marker
 from machmeter.publish.repository import Branch, Entry
+from machmeter.site.words import plural
 
 _PLAIN_MODE = "100644"
 _DERIVED = ("benchmarks", "machine", "marker")
@@ -23,19 +24,29 @@ class Verified:
     files: int = 0
     size: int = 0  # bytes
     commits: int = 0
+    restored: set[str] = field(default_factory=set)  # files that were changed or removed, and put back
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def lines(self, what: str) -> list[str]:
         """Return what to tell the user."""
-        history = f", {self.commits} commits, none of which changed or removed one" if self.commits else ""
-        sound = "" if self.problems else f"sound: {what}: {self.files} files of runs, {self.size / 1e6:.1f} MB{history}"
+        size = f"{plural(self.files, 'file')} of runs, {self.size / 1e6:.1f} MB"
+        sound = "" if self.problems else f"sound: {what}: {size}{self._history()}"
         return [*self.notes, *self.problems, *([sound] if sound else [])]
 
+    def _history(self) -> str:
+        """Return what the commits did, where there are any."""
+        if not self.commits:
+            return ""
+        if not self.restored:
+            return f", {plural(self.commits, 'commit')} that changed or removed none"
+        were = f"{plural(len(self.restored), 'file was', 'files were')} changed or removed, and put back"
+        return f", {plural(self.commits, 'commit')}, by which {were}"
+
     def check(self, what: str) -> None:
-        """Raise BranchDamaged where anything is not as it should be."""
+        """Raise BranchDamaged where anything is not as it should be; `lines` has told what."""
         if self.problems:
-            raise BranchDamaged(f"{what}: {shortened(self.problems)}")
+            raise BranchDamaged(f"{what} is not sound: {plural(len(self.problems), 'problem')}, named above")
 
 
 def verify_branch(branch: Branch, commit: str) -> Verified:
@@ -99,6 +110,7 @@ def _check_history(branch: Branch, commit: str, sound: set[str], done: Verified)
         what = f"{path} was {'removed' if status == 'D' else 'changed'} by commit {changing[:12]}"
         if path in sound:
             done.notes.append(f"{what}, and is whole again")
+            done.restored.add(path)
         elif status == "D":
             done.problems.append(what)
         else:  # the file itself is among the problems: say who it was

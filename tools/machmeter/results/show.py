@@ -10,12 +10,14 @@ from rich.console import Console, Group
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from machmeter.results import fitting
 from machmeter.results.table import Row, Table, throughput_digits
 
 _OFFLINE = "offline"  # a column only where it was measured
 
 # Column title, how a row fills it, and whether the text is aligned right.
-_COLUMNS: tuple[tuple[str, Callable[[Row], str], bool], ...] = (
+_Column = tuple[str, Callable[[Row], str], bool]
+_COLUMNS: tuple[_Column, ...] = (
     ("backend", lambda row: row.backend, False),
     ("precision", lambda row: row.precision, False),
     ("options", lambda row: row.options, False),
@@ -35,7 +37,8 @@ _COLUMNS: tuple[tuple[str, Callable[[Row], str], bool], ...] = (
     ("SQNR dB", lambda row: number(row.sqnr_db, 1), True),
     ("peak MB", lambda row: number(row.peak_memory_mb, 0), True),
 )
-
+# What a narrow terminal has no room for, first what is missed least. Speed and agreement always stay together.
+_SPARE = ("p95 ms", "% peak", "peak MB", "× own fp32", "SQNR dB", _OFFLINE, "p50 ms")
 
 WIDTH = 141  # characters that the widest row needs
 
@@ -45,24 +48,26 @@ def number(value: float | None, digits: int) -> str:
     return "–" if value is None else f"{value:.{digits}f}"
 
 
-def print_table(table: Table, console: Console) -> None:
-    """Print one table per model, then failed and n/a cells with their reasons, then what to know."""
+def print_table(table: Table, console: Console, width: int = 0) -> None:
+    """Print one table per model, then failed and n/a cells with their reasons, then what to know.
+
+    In a terminal of `width` characters the columns that matter least are left out; 0 has room for all.
+    """
+    measured = [row for row in table.rows if row.status == "ok"]
+    offline = any(row.offline_images_per_second is not None for row in measured)
+    shown = [column for column in _COLUMNS if column[0] != _OFFLINE or offline]
+    columns, left_out = fitting.fit(shown, measured, width, _SPARE)
     for line in [*machine_lines(table.machine, table.host), *_legend(table)]:
         console.print(line, highlight=False, soft_wrap=True)
     for model, rows in groupby(table.rows, key=lambda row: row.model):
-        console.print(_model_block(model, list(rows), console.width))
-    for note in table.notes:
+        console.print(_model_block(model, list(rows), columns))
+    for note in [*fitting.told(left_out), *table.notes]:
         console.print(f"note: {note}", style="yellow", highlight=False, soft_wrap=True, markup=False)
 
 
-def _model_block(model: str, rows: list[Row], width: int) -> Group:
+def _model_block(model: str, rows: list[Row], columns: list[_Column]) -> Group:
     measured = [row for row in rows if row.status == "ok"]
     grid = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
-    columns = [
-        column
-        for column in _COLUMNS
-        if column[0] != _OFFLINE or any(row.offline_images_per_second is not None for row in measured)
-    ]
     for title, _, right in columns:
         grid.add_column(title, justify="right" if right else "left", no_wrap=True)
     for row in measured:

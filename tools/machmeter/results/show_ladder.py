@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from machmeter.results import fitting
 from machmeter.results.ladder import LadderRow, LadderTable
 from machmeter.results.show import machine_lines, number
 from machmeter.results.table import throughput_digits
@@ -27,10 +28,17 @@ _COLUMNS: tuple[tuple[str, Callable[[LadderRow], str], bool], ...] = (
     ("SQNR dB", lambda row: number(row.sqnr_db, 1), True),
     ("peak MB", lambda row: number(row.peak_memory_mb, 0), True),
 )
+# What a narrow terminal has no room for, first what is missed least.
+_SPARE = ("p50 ms", "peak MB", "SQNR dB", "runs", "batch")
 
 
-def print_ladder(table: LadderTable, console: Console) -> None:
-    """Print the measured rungs in their order, then the others with their reasons, then what to know."""
+def print_ladder(table: LadderTable, console: Console, width: int = 0) -> None:
+    """Print the measured rungs in their order, then the others with their reasons, then what to know.
+
+    In a terminal of `width` characters the columns that matter least are left out; 0 has room for all.
+    """
+    measured = [row for row in table.rows if row.status == "ok"]
+    columns, left_out = fitting.fit(_COLUMNS, measured, width, _SPARE)
     for line in machine_lines(table.machine, table.host):
         console.print(line, highlight=False, soft_wrap=True)
     console.print(
@@ -39,11 +47,10 @@ def print_ladder(table: LadderTable, console: Console) -> None:
         soft_wrap=True,
     )
     grid = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
-    for title, _, right in _COLUMNS:
+    for title, _, right in columns:
         grid.add_column(title, justify="right" if right else "left", no_wrap=True)
-    for row in table.rows:
-        if row.status == "ok":
-            grid.add_row(*(fill(row) for _, fill, _ in _COLUMNS))
+    for row in measured:
+        grid.add_row(*(fill(row) for _, fill, _ in columns))
     console.print(Text(f"\n{table.model}", style="bold"))
     console.print(grid)
     for row in table.rows:
@@ -52,7 +59,7 @@ def print_ladder(table: LadderTable, console: Console) -> None:
             console.print(Text(f"{row.status:<7} {row.rung}: {row.reason}", style=style), soft_wrap=True)
         elif row.reason:
             console.print(Text(f"note    {row.rung}: {row.reason}", style="yellow"), soft_wrap=True)
-    for note in [*_proofs(table), *table.notes]:
+    for note in [*fitting.told(left_out), *_proofs(table), *table.notes]:
         console.print(f"note: {note}", style="yellow", highlight=False, soft_wrap=True, markup=False)
 
 

@@ -10,11 +10,13 @@ from rich.console import Console, Group
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from machmeter.results import fitting
 from machmeter.results.table import throughput_digits
 from machmeter.results.versions import Row, Series, Versions
 
 # Column title, how a row fills it, and whether the text is aligned right.
-_COLUMNS: tuple[tuple[str, Callable[[Row], str], bool], ...] = (
+_Column = tuple[str, Callable[[Row], str], bool]
+_COLUMNS: tuple[_Column, ...] = (
     ("version", lambda row: row.version, False),
     ("released", lambda row: row.released or "–", False),
     ("images/s", lambda row: _speed(row), True),
@@ -26,11 +28,18 @@ _COLUMNS: tuple[tuple[str, Callable[[Row], str], bool], ...] = (
     ("samples", lambda row: "–" if row.samples is None else str(row.samples), True),
 )
 
+# What a narrow terminal has no room for, first what is missed least.
+_SPARE = ("samples", "peak MB", "SQNR dB", "released")
+
 WIDTH = 100  # characters that the widest row needs
 
 
-def print_versions(versions: Versions, console: Console) -> None:
-    """Print one table per cell, oldest version first, with the reasons of those without a number beneath it."""
+def print_versions(versions: Versions, console: Console, width: int = 0) -> None:
+    """Print one table per cell, oldest version first, with the reasons of those without a number beneath it.
+
+    In a terminal of `width` characters the columns that matter least are left out; 0 has room for all.
+    """
+    columns, left_out = fitting.fit(_COLUMNS, [row for item in versions.series for row in item.rows], width, _SPARE)
     host = versions.host
     processor = f": {host['cpu']['model']}, {host.get('thread_budget')} threads" if host.get("cpu") else ""
     console.print(f"machine {versions.machine}{processor}", highlight=False, soft_wrap=True, markup=False)
@@ -42,17 +51,17 @@ def print_versions(versions: Versions, console: Console) -> None:
     for library, series in groupby(versions.series, key=lambda item: item.library):
         console.print(Text(f"\nversions of {library}", style="bold underline"))
         for item in series:
-            console.print(_block(item))
-    for note in versions.notes:
+            console.print(_block(item, columns))
+    for note in [*fitting.told(left_out), *versions.notes]:
         console.print(f"note: {note}", style="yellow", highlight=False, soft_wrap=True, markup=False)
 
 
-def _block(series: Series) -> Group:
+def _block(series: Series, columns: list[_Column]) -> Group:
     grid = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
-    for title, _, right in _COLUMNS:
+    for title, _, right in columns:
         grid.add_column(title, justify="right" if right else "left", no_wrap=True)
     for row in series.rows:
-        grid.add_row(*(fill(row) for _, fill, _ in _COLUMNS))
+        grid.add_row(*(fill(row) for _, fill, _ in columns))
     parts = (series.model, series.backend, series.precision, series.options, f"batch {series.batch}")
     lines: list[Any] = [Text("\n" + " ".join(part for part in parts if part), style="bold"), grid]
     for row in series.rows:

@@ -100,7 +100,12 @@ def _utc(milliseconds: float) -> datetime:
 
 def plural(count: int, noun: str, many: str | None = None) -> str:
     """Return a count with its noun."""
-    return f"{grouped(count)} {noun if count == 1 else many or noun + 's'}"
+    return f"{grouped(count)} {noun_of(count, noun, many)}"
+
+
+def noun_of(count: float, noun: str, many: str | None = None) -> str:
+    """Return the noun as it stands beside `count`."""
+    return noun if count == 1 else many or noun + "s"
 
 
 def grouped(count: int) -> str:
