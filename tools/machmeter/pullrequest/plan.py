@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from machmeter import metrics
+from machmeter.compare.controls import is_control
 from machmeter.compare.model import Better
 from machmeter.errors import NothingSelected
 from machmeter.history import units
@@ -20,10 +21,6 @@ LONGEST_NAME = 300
 TIMING_SECONDS = 3.0  # of samples in one process: more processes tell more than more samples of one
 TIMING = f"repeat=(5,1000,{TIMING_SECONDS})"  # asv does not tell what a benchmark's own is: only ours are shortened
 BLOCK_SECONDS = 10.0  # cells are measured base against head one by one; small ones together, as a call of asv costs 1 s
-
-# They tell a slow machine from slow code, so they may not run our code: the null backend, whose time is that of the
-# harness, is none of them.
-_CONTROLS = "control."
 
 # Measured only where a pattern names it: what takes minutes, or the whole machine, says little about a change.
 _ON_REQUEST = ("offline", "tuning", "aot", "machinepeak")
@@ -81,7 +78,7 @@ def items(benchmarks: Mapping[str, Mapping[str, Any]], patterns: Collection[str]
     wanted = compiled(patterns)
     found = (item for name, described in benchmarks.items() for item in _items(name, described))
     chosen = [item for item in found if _selected(item, wanted)]
-    if all(item.cell.startswith(_CONTROLS) for item in chosen):  # then they are what is asked for
+    if all(item.cell.startswith("control.") for item in chosen):  # then they are what is asked for
         chosen = [replace(item, control=False) for item in chosen]
     return {item.key: item for item in chosen}
 
@@ -127,7 +124,7 @@ def _items(name: str, described: Mapping[str, Any]) -> Iterator[Item]:
             version=str(described.get("version", ""))[:200],
             timed=timed,
             repeat=TIMING if method == "time_forward" else "",
-            control=name.startswith(_CONTROLS) and method.startswith("time_") and method != "time_forward",
+            control=is_control(name),
         )
 
 
