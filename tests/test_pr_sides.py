@@ -114,10 +114,25 @@ def test_pins_that_cannot_be_installed(stacked: Scratch, tmp_path: Path) -> None
     assert measured.base.error == ""
 
 
-def test_what_is_wrong_with_both_sides_is_no_matter_of_the_change(stacked: Scratch, tmp_path: Path) -> None:
+def test_neither_side_can_be_installed(stacked: Scratch, tmp_path: Path) -> None:
+    """It cannot be judged, and there is a document that says why: somebody waits for a comment."""
+    scratch = stacked
+    scratch.branch("gone")
+    scratch.commit({"requirements/tiny.txt": "tinylib==4.0\n"})
+    done = scratch.pr("gone", "gone", "--stack", "tiny", "--output", str(tmp_path / "out"))
+    assert done.returncode == 2, done.stdout + done.stderr
+    measured = read(tmp_path / "out")
+    why = "cannot be installed: No matching distribution found for tinylib==4.0"
+    assert (measured.base.error, measured.head.error) == (why, why)
+    assert f"base {why}" in done.stdout
+    assert f"head {why}" in done.stdout
+
+
+def test_a_stack_that_neither_side_has_is_a_mistyped_option(stacked: Scratch, tmp_path: Path) -> None:
     done = stacked.pr("main", "main", "--stack", "nosuch", "--output", str(tmp_path / "out"))
     assert done.returncode == 3
     assert done.stderr == "machmeter: unknown stack 'nosuch': known stacks are tiny\n"
+    assert not (tmp_path / "out").exists()
 
 
 def test_environments_of_pins_do_not_fill_the_disk(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import IO
 
+from machmeter import disturbance
 from machmeter.compare import judge, limits
 from machmeter.compare.model import Measurements
 from machmeter.errors import NothingSelected
@@ -21,6 +22,8 @@ from machmeter.pullrequest.ledger import SIDES, Ledger
 from machmeter.pullrequest.plan import Key, Task
 from machmeter.pullrequest.sides import Built
 from machmeter.site import words
+
+_LISTED = 8  # names in a message
 
 Keep = Callable[[Measurements], None]
 
@@ -191,8 +194,10 @@ class Measuring:
         before = found.counts(place, chosen)
         start = said.position(self._output)
         attributes = ["rounds=1", *([repeat] if repeat else [])]  # a round is a process, and we count them
+        watch = disturbance.Watch()
         sides.measure(self._built[side], [item.pattern for item in chosen], attributes, run_name, self._output)
-        return found.outcomes(place, chosen, before, run_name, said.raised(self._output, start))
+        around = watch.share_around()
+        return found.outcomes(place, chosen, before, run_name, said.raised(self._output, start), around)
 
     def _describe(self, run_name: str) -> None:
         """Note what is known of the machine and the libraries, from the evidence as soon as both sides have some."""
@@ -225,5 +230,8 @@ def check_selected(ledger: Ledger, patterns: Iterable[str], built: Iterable[Buil
     names = [ledger.item(key).name for key in ledger.everything()]
     if wanted and not any(pattern.search(name) for pattern in wanted for name in names):
         listed = ", ".join(pattern.pattern for pattern in wanted)
-        some = sorted({name.rpartition(".")[0] for side in built for name in side.benchmarks})[:8]
-        raise NothingSelected(f"no benchmark of either side matches {listed}: there are {', '.join(some)}")
+        there = sorted({name.rpartition(".")[0] or name for side in built for name in side.benchmarks})
+        more = f" and {len(there) - _LISTED} more" if len(there) > _LISTED else ""
+        raise NothingSelected(
+            f"no benchmark of either side matches {listed}: there are {', '.join(there[:_LISTED])}{more}"
+        )
