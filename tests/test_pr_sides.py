@@ -161,7 +161,8 @@ def test_what_a_machmeter_suite_records(tmp_path: Path) -> None:
     cell = "cpu.sleeper.Small(fp32, 1)"
     for side in (measured.base, measured.head):
         assert len(row(side, cell, "time_forward").processes) == 1
-        assert len(row(side, cell, "track_load_time").processes) == 2  # it scatters, and a process knows it once
+        loading = row(side, cell, "track_load_time").processes  # from the process that was timed
+        assert [process.value for process in loading] == [opening(scratch, side, cell)["track_load_time"]]
         assert len(row(side, cell, "peakmem_forward").processes) == 1
         assert row(side, cell, "track_sqnr").status == "n/a"  # the fake computes nothing
         assert row(side, cell, "time_forward").processes[0].disturbed is not None
@@ -173,3 +174,20 @@ def test_what_a_machmeter_suite_records(tmp_path: Path) -> None:
     (evidence,) = (scratch.folder / "out" / "head" / "evidence").glob("*/*.json")
     runs = json.loads(evidence.read_text())["runs"].values()
     assert {run["uncommitted_changes"] for run in runs} == {False}
+    assert sum(cell in run["cells"] for run in runs) == 1  # nothing was surveyed again for it
+
+    # Where nothing else of the cell is timed it has processes of its own, and each finds it itself.
+    scratch.pr("main", "head", "-b", "sleeper.*load_time", "--rounds", "2", "--output", "alone")
+    measured = read(scratch.folder / "alone")
+    for side in (measured.base, measured.head):
+        loading = row(side, cell, "track_load_time").processes
+        assert [process.round for process in loading] == [1, 2]
+        assert loading[0].value != loading[1].value
+
+
+def opening(scratch: Scratch, side: Side, cell: str) -> dict[str, float]:
+    """Return what the process that was timed put on record of its beginning."""
+    (path,) = (scratch.folder / "out").glob(f"*/evidence/*/{side.commit[:8]}-*.json")
+    (run,) = [run for run in json.loads(path.read_text())["runs"].values() if cell in run["cells"]]
+    (record,) = [record for record in run["cells"][cell].values() if record["benchmark"] == "time_forward"]
+    return record["opening_seconds"]

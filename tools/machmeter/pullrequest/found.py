@@ -15,7 +15,7 @@ from typing import Any
 from machmeter import disturbance, evidence, host
 from machmeter.compare import comparable, recorded
 from machmeter.compare.model import Status
-from machmeter.pullrequest.plan import Item, Key
+from machmeter.pullrequest.plan import TIMING_METRIC, Item, Key
 from machmeter.pullrequest.sides import Built, Place
 
 
@@ -45,6 +45,23 @@ def outcomes(
     """
     rows, cells = _rows(place), run(place, run_name).get("cells", {})
     return {item.key: _outcome(item, rows, cells, before.get(item.key, 0), said, around) for item in items}
+
+
+def openings(place: Place, items: Iterable[Item], run_name: str, around: float | None) -> dict[Key, Outcome]:
+    """Return how long the processes that timed `items` took to load and to call for the first time."""
+    cells = run(place, run_name).get("cells", {})
+    return {
+        (item.cell, name): Outcome(status="ok", value=seconds, disturbed=None if around is None else min(1.0, around))
+        for item in items
+        if item.metric == TIMING_METRIC
+        for name, seconds in (_record(item, cells).get("opening_seconds") or {}).items()
+    }
+
+
+def seconds(place: Place, item: Item) -> float:
+    """Return the seconds that asv's last call took for the benchmark of `item`, 0 where it does not tell."""
+    told = _rows(place).get(item.benchmark, {}).get("duration")
+    return float(told) if isinstance(told, int | float) else 0.0
 
 
 def _outcome(
