@@ -268,6 +268,15 @@ def test_the_budget_ends_it_early(scratch: Scratch, tmp_path: Path) -> None:
     assert rows(measured.head, "track_size")["work.Suite(a)"] == begun
 
 
+def test_time_goes_first_to_what_was_asked_for(scratch: Scratch, tmp_path: Path) -> None:
+    """A control that costs as much as a cell could use up the time in which the cell is to be judged."""
+    scratch.pr("main", "slower", "-b", "time_call", "--budget", "1s", "--output", str(tmp_path / "out"))
+    measured = read(tmp_path / "out")
+    assert [len(row.processes) for row in rows(measured.head, "time_call").values()] == [1, 0]
+    (control,) = rows(measured.head, "time_product").values()
+    assert (control.processes, control.reason) == ([], "the time budget ended before it")
+
+
 def test_a_selection_of_nothing_leaves_nothing_behind(scratch: Scratch, tmp_path: Path) -> None:
     """The mended command may name the same folder."""
     for pattern, words in (
