@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 SUITE = Path(__file__).parent / "data" / "suite"
+ALONE = "MACHMETER_TEST_ALONE"  # set in the process of a test that has one of its own
 
 MODULE = """
 from machmeter.suite import benchmark_classes
@@ -30,6 +32,18 @@ Small.track_throughput_offline = None  # workers cannot import this package; tes
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let golden files be written anew."""
     parser.addoption("--update", action="store_true", help="Write the golden files anew (tests/data/golden).")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test marked `alone` in a process of its own where this one has other threads, such as the browser's."""
+    if not pyfuncitem.get_closest_marker("alone") or threading.active_count() == 1 or ALONE in os.environ:
+        return None
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", pyfuncitem.nodeid]
+    environment = {**os.environ, ALONE: "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return True
 
 
 @dataclass

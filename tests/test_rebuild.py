@@ -134,6 +134,7 @@ def test_what_older_code_read_and_detected_is_not_used(tmp_path: Path, monkeypat
     assert again != before
 
 
+@pytest.mark.alone
 def test_several_processes_write_what_one_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stores.own(tmp_path / "results")
     one = made(tmp_path)
@@ -141,6 +142,7 @@ def test_several_processes_write_what_one_writes(tmp_path: Path, monkeypatch: py
     assert made(tmp_path, jobs=2) == one
 
 
+@pytest.mark.alone
 def test_a_process_that_fails_is_one_clear_error(tmp_path: Path) -> None:
     """What a process cannot write is one clear error here, and so is a process that is killed."""
     (tmp_path / "data").write_text("in the way")
@@ -152,12 +154,14 @@ def test_a_process_that_fails_is_one_clear_error(tmp_path: Path) -> None:
         writing.write(tmp_path, killed, 2, lambda _: None)
 
 
+@pytest.mark.alone
 def test_processes_share_the_work_in_order() -> None:
     parts = forked.share(lambda items: (os.getpid(), list(items)), list(range(40)), 2)
     assert [items for _, items in parts] == [list(range(40))[first :: len(parts)] for first in range(len(parts))]
     assert os.getpid() not in {process for process, _ in parts}
 
 
+@pytest.mark.alone
 def test_the_progress_display_has_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """With one, nothing would be shared among processes wherever somebody looks."""
     monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
@@ -166,6 +170,7 @@ def test_the_progress_display_has_no_thread(monkeypatch: pytest.MonkeyPatch) -> 
         assert threading.active_count() == 1
 
 
+@pytest.mark.alone
 def test_files_parsed_by_several_processes_are_what_one_parses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stores.foreign(tmp_path / "results")
     (tmp_path / "results" / "box" / "odd.json").write_text("{")
