@@ -1,7 +1,8 @@
 """A small git project for `machmeter pr`, whose benchmarks have a clock of their own: exact numbers on any machine.
 
 asv builds real environments for it, from wheels that are made here: nothing is fetched. Those environments see the
-packages of the interpreter that runs the tests.
+packages of the interpreter that runs the tests. The kernel of a tree of files tells who else has the CPUs: what runs
+beside the tests disturbs nobody.
 """
 
 from __future__ import annotations
@@ -117,8 +118,15 @@ class Scratch:
             "MACHMETER_STORE": str(self.home / "store"),
             "PIP_NO_INDEX": "1",
             "PIP_FIND_LINKS": str(self.wheels),
+            "MACHMETER_HOST_ROOT": str(self.home / "host"),
             **self.variables,
         }
+
+    def others_have(self, seconds: float) -> None:
+        """Let other programs have had each CPU for so long, as /proc/stat counts it."""
+        ticks = round(seconds * os.sysconf("SC_CLK_TCK"))
+        lines = [f"cpu{number} {ticks} 0 0 0 0 0 0 0 0 0\n" for number in sorted(os.sched_getaffinity(0))]
+        (self.home / "host/proc/stat").write_text("".join(lines))
 
     def git(self, *arguments: str) -> str:
         settings = ["-c", "user.name=test", "-c", "user.email=test@example.invalid"]
@@ -164,6 +172,10 @@ def make(folder: Path, configuration: dict[str, Any] | None = None, files: dict[
     scratch = Scratch(folder=folder / "project", home=folder / "home", wheels=folder / "wheels")
     for path in (scratch.folder, scratch.home, scratch.wheels):
         path.mkdir(parents=True)
+    (scratch.home / "host/proc").mkdir(parents=True)
+    for name in ("cpuinfo", "meminfo"):
+        (scratch.home / "host/proc" / name).write_text(Path("/proc", name).read_text())
+    scratch.others_have(0.0)
     seen = f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
     make_wheel(scratch.wheels, "asv_runner", "0.3.2", {"outer.pth": seen})
     for name in ("wheel", "build", "pympler"):

@@ -52,6 +52,19 @@ def test_what_this_process_did_not_use_others_did(tmp_path: Path, monkeypatch: p
     assert watch.share(children=3.0) == pytest.approx(0.20)
 
 
+def test_children_that_ended_are_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child that computed for two tenths of a second, in a time in which nobody was busy for longer."""
+    monkeypatch.setenv("MACHMETER_HOST_ROOT", str(tmp_path))
+    monkeypatch.setattr(host, "affinity", lambda: {0, 1})
+    write(tmp_path, 0, 0)
+    watch = disturbance.Watch()
+    loop = "import time\nwhile time.process_time() < 0.2: pass"
+    subprocess.run([sys.executable, "-c", loop], check=True)
+    write(tmp_path, TICKS // 10, TICKS // 10)
+    assert watch.share() > 0.0
+    assert watch.share_around() == 0.0
+
+
 def test_where_the_kernel_does_not_tell_nothing_is_claimed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MACHMETER_HOST_ROOT", str(tmp_path))
     assert disturbance.Watch().share() is None

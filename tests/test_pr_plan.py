@@ -75,9 +75,25 @@ def test_names_units_and_directions() -> None:
     assert item.pattern == r"^cpu\.openvino\.ResNet50\.time_forward\('int8',\ 8\)$"
     assert (item.place, item.values, item.unit, item.better) == (3, ("'int8'", "8"), "seconds", "lower")
     sqnr = chosen["cpu.openvino.ResNet50(int8, 8)", "track_sqnr"]
-    assert (sqnr.unit, sqnr.better, sqnr.timed, sqnr.times) == ("dB", "higher", False, 1)
+    assert (sqnr.unit, sqnr.better, sqnr.timed) == ("dB", "higher", False)
     loading = chosen["cpu.openvino.ResNet50(int8, 8)", "track_load_time"]
-    assert (loading.unit, loading.timed, loading.times) == ("seconds", False, 2)
+    assert (loading.unit, loading.timed, loading.bounded) == ("seconds", True, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "timed"),
+    [
+        ("track_swaps", "unit", True),  # nobody knows whether it scatters: one number of each side is never judged
+        ("track_latency", "seconds", True),
+        ("track_heap", "bytes", False),  # judged by its size
+        ("track_sqnr", "dB", False),
+        ("track_prepare_time", "seconds", False),  # minutes
+        ("peakmem_sort", "bytes", False),
+    ],
+)
+def test_what_is_measured_in_rounds(name: str, unit: str, timed: bool) -> None:
+    (item,) = plan.items({f"sort.Sort.{name}": described(name.partition("_")[0], unit=unit)}, []).values()
+    assert item.timed is timed
 
 
 def test_a_foreign_benchmark_and_a_name_that_is_too_long() -> None:
@@ -95,7 +111,9 @@ def test_how_often() -> None:
     loading = chosen["cpu.openvino.ResNet50(int8, 8)", "track_load_time"]
     other = plan.items({**SUITE, timing.benchmark: described(**MODEL, version="2")}, ["openvino"])[timing.key]
     assert plan.wanted_rounds(timing, timing, 8) == 8
-    assert plan.wanted_rounds(loading, loading, 8) == 2
+    assert plan.wanted_rounds(loading, loading, 8) == 8
+    assert plan.wanted_rounds(loading, loading, 8, seconds=11.0) == 1  # no timing is worth that
+    assert plan.wanted_rounds(timing, timing, 8, seconds=11.0) == 8
     assert [plan.wanted_rounds(*pair, 8) for pair in ((None, timing), (timing, None), (timing, other))] == [1, 1, 1]
 
 
@@ -115,9 +133,13 @@ def test_one_call_measures_one_cell_or_several_small_ones() -> None:
     # Those that stand at another round come first on the other side: they are not measured in one call.
     apart = plan.blocks(chosen, timings, dict.fromkeys(timings, 1.0), {timings[0]: 1})
     assert [len(task.keys) for task in apart] == [1, 3]
-    # What is known once of a cell is one call, whatever it takes.
-    once = [key for key in chosen if key[1].startswith("track")]
-    assert {len(task.keys) for task in plan.blocks(chosen, plan.spread(once), dict.fromkeys(once, 60.0), {})} == {2}
+    # What one process of a cell finds for others is one call, whatever it takes.
+    facts = ("track_sqnr", "track_top1_agreement", "track_load_time", "track_first_inference_time")
+    units = ("dB", "fraction", "seconds", "seconds")
+    suite = {f"cpu.A.{name}": described("track", unit=unit, **MODEL) for name, unit in zip(facts, units, strict=True)}
+    once = plan.items(suite, [])
+    tasks = plan.blocks(once, plan.spread(once), dict.fromkeys(once, 60.0), {})
+    assert [tuple(key[1] for key in task.keys) for task in tasks] == [facts[:2], facts[2:]] * 4
 
 
 def test_each_side_is_first_as_often() -> None:

@@ -10,8 +10,11 @@ import msgspec
 import pytest
 
 import prproject
+from machmeter import errors
 from machmeter.compare import judge
 from machmeter.compare.model import Measurements, Row, Side
+from machmeter.pullrequest import commits, measure, plan, sides
+from machmeter.pullrequest.ledger import Ledger
 from prproject import Scratch, suite
 
 # The sides take turns in being slow: no number of rounds tells anything.
@@ -28,6 +31,24 @@ class Erratic(Clocked):
 
     def time_it(self, seconds):
         NOW[0] += seconds
+"""
+
+# In base's second process others take the CPUs; the suite leaves no evidence of that.
+NEIGHBOUR = """
+
+class Neighbour(Clocked):
+    def setup_cache(self):
+        folder = os.environ["ASV_ENV_DIR"]
+        with open(os.path.join(folder, "processes"), "a") as log:
+            log.write("x")
+        if folder.split(os.sep)[-3] == "base" and os.path.getsize(log.name) == 2:
+            stat = os.path.join(os.environ["MACHMETER_HOST_ROOT"], "proc/stat")
+            lines = open(stat).read().replace(" 0 0 0 0 0 0 0 0 0", " 0 999999 0 0 0 0 0 0 0")
+            with open(stat, "w") as out:
+                out.write(lines)
+
+    def time_it(self):
+        NOW[0] += 0.010 * NOISE
 """
 
 
@@ -52,6 +73,8 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Scratch:
     made.commit({"benchmarks/work.py": text})
     made.branch("erratic")
     made.commit({"benchmarks/work.py": suite() + ERRATIC})
+    made.branch("neighbour")
+    made.commit({"benchmarks/work.py": suite() + NEIGHBOUR})
     made.git("checkout", "--quiet", "main")
     made.commit({"LICENCE": "any"}, "main moves on")
     return made
@@ -163,6 +186,20 @@ def test_identical_code_and_more_rounds_only_where_it_is_undecided(scratch: Scra
     assert read(output).head.rows == measured.head.rows
 
 
+def test_a_round_in_which_others_had_the_cpus_is_left_out(scratch: Scratch, tmp_path: Path) -> None:
+    """Of any suite: where no evidence tells how it was, it is measured around the call."""
+    done = scratch.pr("neighbour", "neighbour", "-b", "Neighbour", "--rounds", "2", "--output", str(tmp_path / "out"))
+    assert done.returncode == 2, done.stdout + done.stderr
+    measured = read(tmp_path / "out")
+    for metric in ("time_it", "time_product"):  # the control was measured in the same call
+        for side, shares in ((measured.base, [0.0, 1.0]), (measured.head, [0.0, 0.0])):
+            (found,) = rows(side, metric).values()
+            assert [process.disturbed for process in found.processes] == shares
+    compared = judge.compare(measured)
+    assert compared.notes[0] == "2 measurements were left out: other programs had the CPUs meanwhile"
+    assert compared.findings[0].words.startswith("1 undisturbed round, and 1 in which other programs had the CPUs")
+
+
 @pytest.mark.parametrize(("broken", "code"), [("base", 2), ("head", 1)])
 def test_a_side_that_does_not_build(scratch: Scratch, tmp_path: Path, broken: str, code: int) -> None:
     """Without base nothing can be judged; a head that does not build while base does is what was to be found."""
@@ -231,12 +268,37 @@ def test_the_budget_ends_it_early(scratch: Scratch, tmp_path: Path) -> None:
     assert rows(measured.head, "track_size")["work.Suite(a)"] == begun
 
 
-def test_a_selection_of_nothing(scratch: Scratch, tmp_path: Path) -> None:
-    for pattern, words in (("nosuch", "no benchmark of either side matches nosuch"), ("(", "no regular expression")):
+def test_time_goes_first_to_what_was_asked_for(scratch: Scratch, tmp_path: Path) -> None:
+    """A control that costs as much as a cell could use up the time in which the cell is to be judged."""
+    scratch.pr("main", "slower", "-b", "time_call", "--budget", "1s", "--output", str(tmp_path / "out"))
+    measured = read(tmp_path / "out")
+    assert [len(row.processes) for row in rows(measured.head, "time_call").values()] == [1, 0]
+    (control,) = rows(measured.head, "time_product").values()
+    assert (control.processes, control.reason) == ([], "the time budget ended before it")
+
+
+def test_a_selection_of_nothing_leaves_nothing_behind(scratch: Scratch, tmp_path: Path) -> None:
+    """The mended command may name the same folder."""
+    for pattern, words in (
+        ("nosuch", "no benchmark of either side matches nosuch: there are control.Machine, work.Suite"),
+        ("(", "is not a regular expression"),
+    ):
         done = scratch.pr("main", "slower", "-b", pattern, "--output", str(tmp_path / "out"))
         assert done.returncode == 6
-        assert words.replace("no regular", "not a regular") in done.stderr
+        assert words in done.stderr
         assert len(done.stderr.splitlines()) == 1
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_names_to_choose_from_are_counted() -> None:
+    place = sides.Place(name="base", commit="0" * 40, work=Path("work"), kept=Path("kept"))
+    names = {f"m{number}.Suite.time_it": {"type": "time"} for number in range(10)}
+    built = sides.Built(place=place, benchmarks=names)
+    items = plan.items(names, ["nosuch"])
+    chosen = commits.Commits(top=Path(), prefix="", base="", head="", base_label="", head_label="", base_tip="")
+    ledger = Ledger(chosen, {"base": built, "head": built}, {"base": items, "head": items}, None)
+    with pytest.raises(errors.NothingSelected, match=r"there are m0.Suite, .*, m7.Suite and 2 more$"):
+        measure.check_selected(ledger, ["nosuch"], [built])
 
 
 def test_two_at_a_time_would_disturb_each_other(scratch: Scratch, tmp_path: Path) -> None:

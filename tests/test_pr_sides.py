@@ -114,10 +114,25 @@ def test_pins_that_cannot_be_installed(stacked: Scratch, tmp_path: Path) -> None
     assert measured.base.error == ""
 
 
-def test_what_is_wrong_with_both_sides_is_no_matter_of_the_change(stacked: Scratch, tmp_path: Path) -> None:
+def test_neither_side_can_be_installed(stacked: Scratch, tmp_path: Path) -> None:
+    """It cannot be judged, and there is a document that says why: somebody waits for a comment."""
+    scratch = stacked
+    scratch.branch("gone")
+    scratch.commit({"requirements/tiny.txt": "tinylib==4.0\n"})
+    done = scratch.pr("gone", "gone", "--stack", "tiny", "--output", str(tmp_path / "out"))
+    assert done.returncode == 2, done.stdout + done.stderr
+    measured = read(tmp_path / "out")
+    why = "cannot be installed: No matching distribution found for tinylib==4.0"
+    assert (measured.base.error, measured.head.error) == (why, why)
+    assert f"base {why}" in done.stdout
+    assert f"head {why}" in done.stdout
+
+
+def test_a_stack_that_neither_side_has_is_a_mistyped_option(stacked: Scratch, tmp_path: Path) -> None:
     done = stacked.pr("main", "main", "--stack", "nosuch", "--output", str(tmp_path / "out"))
     assert done.returncode == 3
     assert done.stderr == "machmeter: unknown stack 'nosuch': known stacks are tiny\n"
+    assert not (tmp_path / "out").exists()
 
 
 def test_environments_of_pins_do_not_fill_the_disk(tmp_path: Path) -> None:
@@ -146,7 +161,8 @@ def test_what_a_machmeter_suite_records(tmp_path: Path) -> None:
     cell = "cpu.sleeper.Small(fp32, 1)"
     for side in (measured.base, measured.head):
         assert len(row(side, cell, "time_forward").processes) == 1
-        assert len(row(side, cell, "track_load_time").processes) == 2  # it scatters, and a process knows it once
+        loading = row(side, cell, "track_load_time").processes  # from the process that was timed
+        assert [process.value for process in loading] == [opening(scratch, side, cell)["track_load_time"]]
         assert len(row(side, cell, "peakmem_forward").processes) == 1
         assert row(side, cell, "track_sqnr").status == "n/a"  # the fake computes nothing
         assert row(side, cell, "time_forward").processes[0].disturbed is not None
@@ -158,3 +174,20 @@ def test_what_a_machmeter_suite_records(tmp_path: Path) -> None:
     (evidence,) = (scratch.folder / "out" / "head" / "evidence").glob("*/*.json")
     runs = json.loads(evidence.read_text())["runs"].values()
     assert {run["uncommitted_changes"] for run in runs} == {False}
+    assert sum(cell in run["cells"] for run in runs) == 1  # nothing was surveyed again for it
+
+    # Where nothing else of the cell is timed it has processes of its own, and each finds it itself.
+    scratch.pr("main", "head", "-b", "sleeper.*load_time", "--rounds", "2", "--output", "alone")
+    measured = read(scratch.folder / "alone")
+    for side in (measured.base, measured.head):
+        loading = row(side, cell, "track_load_time").processes
+        assert [process.round for process in loading] == [1, 2]
+        assert loading[0].value != loading[1].value
+
+
+def opening(scratch: Scratch, side: Side, cell: str) -> dict[str, float]:
+    """Return what the process that was timed put on record of its beginning."""
+    (path,) = (scratch.folder / "out").glob(f"*/evidence/*/{side.commit[:8]}-*.json")
+    (run,) = [run for run in json.loads(path.read_text())["runs"].values() if cell in run["cells"]]
+    (record,) = [record for record in run["cells"][cell].values() if record["benchmark"] == "time_forward"]
+    return record["opening_seconds"]

@@ -6,6 +6,7 @@ busy, and that a hypervisor took from it; what this process did not use of it, o
 
 from __future__ import annotations
 
+import resource
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -24,6 +25,11 @@ class Watch:
     def __init__(self) -> None:
         self._cpus = host.affinity()
         self._busy, self._own, self._start = host.busy_seconds(self._cpus), time.process_time(), time.perf_counter()
+        self._children = _children_seconds()
+
+    def share_around(self) -> float | None:
+        """Return what `share` does where our children worked: those that ended, with theirs, are no others."""
+        return self.share(_children_seconds() - self._children)
 
     def share(self, children: float = 0.0) -> float | None:
         """Return the share of the CPUs' time that others had so far, or None where the kernel does not tell.
@@ -35,6 +41,12 @@ class Watch:
             return None
         own = time.process_time() - self._own + children
         return max(0.0, now - self._busy - own) / (wall * len(self._cpus))
+
+
+def _children_seconds() -> float:
+    """Return the CPU time of this process's children that have ended and were waited for, and of theirs."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def known_quiet(record: Mapping[str, Any]) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from machmeter import disturbance, host, instances, offline
+from machmeter import disturbance, host, instances, metrics, offline
 from machmeter.backends.base import Backend, DeviceSession
 from machmeter.cells import Cell, from_parameters
 from machmeter.errors import CellFailed
@@ -138,6 +138,8 @@ class Measurement:
             "sample_seconds": seconds,
             "throttled_periods": self._throttled(),
             disturbance.SHARE: self._watch.share() if self._watch else None,
+            # Not among the facts of a survey: later processes would take the cell for surveyed.
+            "opening_seconds": {name: self.facts[name] for name in metrics.OPENINGS if name in self.facts},
             **self._on_device(),
         }
 

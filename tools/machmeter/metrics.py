@@ -23,6 +23,9 @@ class Metric:
     formula: str = ""  # how it is had from what is measured, in words a reader can check
 
 
+# What every process that opens a cell finds, whatever else it measures.
+OPENINGS = ("track_load_time", "track_first_inference_time")
+
 METRICS: tuple[Metric, ...] = (
     Metric(
         benchmark="time_forward",

@@ -9,6 +9,8 @@ import msgspec
 
 from machmeter import evidence
 
+_NULL = "control.Null("
+
 MEDIAN = "time_forward"  # the metric whose processes are on record each
 
 
@@ -96,9 +98,18 @@ def _conditions(run: Run) -> Any:
     )
 
 
+def name(cell: str, metric: str) -> str:
+    """Return under which name the evidence has what asv calls `cell`."""
+    if metric.endswith("_offline"):
+        return f"offline.{cell.partition('.')[2]}"
+    if cell.startswith(_NULL):  # its class is called Null, and its cell by backend and model
+        return f"control.null.ResNet50({cell.removeprefix(_NULL)}"
+    return cell
+
+
 def records(runs: list[Run], cell: str) -> list[Record]:
     """Return what is on record of `cell`, in order of time."""
-    found = [record for run in runs for record in run.cells.get(cell, {}).values()]
+    found = [record for run in runs for record in run.cells.get(name(cell, ""), {}).values()]
     return sorted(found, key=lambda record: record.started_at)
 
 

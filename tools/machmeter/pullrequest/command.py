@@ -12,6 +12,7 @@ import contextlib
 import fcntl
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -21,7 +22,15 @@ import msgspec
 from machmeter import asvcall, asvrun, derived, evidence
 from machmeter.compare import document
 from machmeter.compare.model import Measurements
-from machmeter.errors import Busy, Interrupted, MeasurementsUnreadable, OutputTaken, from_os_error
+from machmeter.errors import (
+    Busy,
+    Interrupted,
+    MeasurementsUnreadable,
+    NothingSelected,
+    OutputTaken,
+    UnknownName,
+    from_os_error,
+)
 from machmeter.listening import Say
 from machmeter.pullrequest import budget, commits, measure, pins, plan, sides
 from machmeter.pullrequest.budget import Clock
@@ -62,6 +71,7 @@ def run(
         "stack": stack,
     }
     with _alone(project):
+        made = not output.exists()
         earlier = _open(output, told)
         for line in chosen.lines():
             say(line)
@@ -69,6 +79,10 @@ def run(
         try:
             with (output / LOG).open("a", encoding="utf-8") as log:
                 return _run(project, chosen, earlier, patterns, rounds, seconds, output, stack, log, say)
+        except (NothingSelected, UnknownName):  # a mistyped option may not keep the folder from the right one
+            if earlier is None:
+                _empty(output, remove=made)
+            raise
         except KeyboardInterrupt:
             raise Interrupted(_kept(output)) from None
         except OSError as error:
@@ -118,8 +132,8 @@ def _build(project: Path, chosen: Commits, output: Path, stack: str, log: IO[str
         built[side] = sides.build(place, chosen, stack, log, say)
     pins.remove_old(work / "pins")
     problems = [side.problem for side in built.values()]
-    if problems[0] and problems[1]:  # what is wrong with both is no matter of the change
-        raise problems[1]
+    if all(isinstance(problem, UnknownName) for problem in problems):  # an option, and no matter of the commits
+        raise UnknownName(str(problems[1]))
     return built
 
 
@@ -167,6 +181,16 @@ def _open(output: Path, told: dict[str, object]) -> Measurements | None:
         return document.read(path)
     except MeasurementsUnreadable as error:
         raise OutputTaken(f"{error}, or {other}") from error
+
+
+def _empty(output: Path, *, remove: bool) -> None:
+    """Take back what was begun in `output`, which held nothing."""
+    for name in (RUN, LOG, MEASUREMENTS):
+        (output / name).unlink(missing_ok=True)
+    for side in SIDES:
+        shutil.rmtree(output / side, ignore_errors=True)
+    if remove:
+        output.rmdir()
 
 
 def _write(path: Path, made: Measurements) -> None:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from machmeter import disturbance, evidence, host
-from machmeter.compare import comparable
+from machmeter.compare import comparable, recorded
 from machmeter.compare.model import Status
-from machmeter.pullrequest.plan import Item, Key
+from machmeter.pullrequest.plan import TIMING_METRIC, Item, Key
 from machmeter.pullrequest.sides import Built, Place
 
 
@@ -37,15 +37,40 @@ def counts(place: Place, items: Iterable[Item]) -> dict[Key, int]:
 
 
 def outcomes(
-    place: Place, items: Iterable[Item], before: Mapping[Key, int], run_name: str, said: str
+    place: Place, items: Iterable[Item], before: Mapping[Key, int], run_name: str, said: str, around: float | None
 ) -> dict[Key, Outcome]:
-    """Return what the last call found of `items`; `said` is why it failed where the evidence does not know."""
+    """Return what the last call found of `items`; `said` is why it failed where the evidence does not know.
+
+    `around` is the share of the CPUs that others had during the whole call, for what has no share on record.
+    """
     rows, cells = _rows(place), run(place, run_name).get("cells", {})
-    return {item.key: _outcome(item, rows, cells, before.get(item.key, 0), said) for item in items}
+    return {item.key: _outcome(item, rows, cells, before.get(item.key, 0), said, around) for item in items}
+
+
+def openings(place: Place, items: Iterable[Item], run_name: str, around: float | None) -> dict[Key, Outcome]:
+    """Return how long the processes that timed `items` took to load and to call for the first time."""
+    cells = run(place, run_name).get("cells", {})
+    return {
+        (item.cell, name): Outcome(status="ok", value=seconds, disturbed=None if around is None else min(1.0, around))
+        for item in items
+        if item.metric == TIMING_METRIC
+        for name, seconds in (_record(item, cells).get("opening_seconds") or {}).items()
+    }
+
+
+def seconds(place: Place, item: Item) -> float:
+    """Return the seconds that asv's last call took for the benchmark of `item`, 0 where it does not tell."""
+    told = _rows(place).get(item.benchmark, {}).get("duration")
+    return float(told) if isinstance(told, int | float) else 0.0
 
 
 def _outcome(
-    item: Item, rows: Mapping[str, Mapping[str, Any]], cells: Mapping[str, Any], before: int, said: str
+    item: Item,
+    rows: Mapping[str, Mapping[str, Any]],
+    cells: Mapping[str, Any],
+    before: int,
+    said: str,
+    around: float | None,
 ) -> Outcome:
     record = _record(item, cells)
     value, samples = _cell(rows, item, "result"), _cell(rows, item, "samples") or []
@@ -57,6 +82,7 @@ def _outcome(
         return Outcome(status="failed", reason=_reason(record, why))
     new = samples[before:] if len(samples) > before else samples
     share = record.get(disturbance.SHARE)
+    share = around if share is None else share
     return Outcome(
         status="ok",
         value=statistics.median(new) if new else value,
@@ -71,7 +97,7 @@ def _reason(record: Mapping[str, Any], otherwise: str) -> str:
 
 def _record(item: Item, cells: Mapping[str, Any]) -> dict[str, Any]:
     """Return the newest record of the process that measured `item`, {} where there is none."""
-    name = f"offline.{item.cell.partition('.')[2]}" if item.metric.endswith("_offline") else item.cell
+    name = recorded.name(item.cell, item.metric)
     records = sorted(cells.get(name, {}).values(), key=lambda record: int(record.get("order", 0)))
     own = [record for record in records if record.get("benchmark") == item.metric]
     bad = [record for record in records if record.get("status") != "ok"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import IO
 
+from machmeter import disturbance
 from machmeter.compare import judge, limits
 from machmeter.compare.model import Measurements
 from machmeter.errors import NothingSelected
@@ -21,6 +22,8 @@ from machmeter.pullrequest.ledger import SIDES, Ledger
 from machmeter.pullrequest.plan import Key, Task
 from machmeter.pullrequest.sides import Built
 from machmeter.site import words
+
+_LISTED = 8  # names in a message
 
 Keep = Callable[[Measurements], None]
 
@@ -41,19 +44,23 @@ class Measuring:
         self._run = new_run()
         self._described = False
         self._seconds: dict[Key, float] = {}  # that one process of each took here
+        self._silent: set[str] = set()  # cells whose timing processes do not tell how long loading took
         self._order = [
-            *self._controls(),
             *plan.spread(key for key in ledger.everything() if not ledger.item(key).control),
+            *self._controls(),
         ]
+        for key in self._order:
+            if ledger.done(key) and ledger.item(key).bounded:  # of an earlier call: what was costly is not repeated
+                took = found.seconds(built["head"].place, ledger.item(key))
+                self._seconds |= {key: took} if took > plan.COSTLY_SECONDS else {}
 
     def run(self) -> Measurements:
         """Measure, and return everything that was measured."""
         try:
             while wave := self._next_wave():
-                self._once(wave, times=1, run_name=self._run)
+                self._once(wave)
                 for _ in range(self._least):
                     self._round([key for key in wave if self._lacks(key, self._least)])
-            self._once(self._order, times=2, run_name=new_run())
             while undecided := self._undecided():
                 for _ in range(2):
                     self._round([key for key in undecided if self._lacks(key, self._rounds)])
@@ -69,32 +76,47 @@ class Measuring:
 
     def _wanted(self, key: Key) -> int:
         items = self._ledger.items
-        return plan.wanted_rounds(items["base"].get(key), items["head"].get(key), self._rounds)
+        took = self._seconds.get(key, 0.0)
+        return plan.wanted_rounds(items["base"].get(key), items["head"].get(key), self._rounds, took)
+
+    def _rides(self, key: Key) -> bool:
+        """Return whether the processes that time the cell of `key` tell it as well, at no cost."""
+        timing = (key[0], plan.TIMING_METRIC)
+        told = all(timing in items for items in self._ledger.items.values() if key in items)
+        return (
+            self._ledger.item(key).opening and told and key[0] not in self._silent and not self._ledger.settled(timing)
+        )
 
     def _lacks(self, key: Key, rounds: int) -> bool:
         """Return whether `key` is to be measured once more on the way to so many `rounds`."""
         item, done = self._ledger.item(key), self._ledger.done(key)
-        return item.timed and not self._ledger.settled(key) and done < min(rounds, self._wanted(key))
+        if not item.timed or self._ledger.settled(key) or self._rides(key):
+            return False
+        return done < min(rounds, self._wanted(key))
 
     def _next_wave(self) -> list[Key]:
         """Return what is measured next: as many cells as there is time for, with the controls; nothing after the last.
 
         A cell that is begun gets the rounds without which nothing is judged: one of every cell would tell nothing.
         """
-        waiting = [key for key in self._order if self._first_time(key) or self._lacks(key, self._least)]
+        waiting = [
+            key
+            for key in self._order
+            if (self._first_time(key) and not self._rides(key)) or self._lacks(key, self._least)
+        ]
         controls = [key for key in waiting if self._ledger.item(key).control]
         cells: dict[str, list[Key]] = {}
         for key in waiting:
             if not self._ledger.item(key).control:
                 cells.setdefault(key[0], []).append(key)
         wave: list[Key] = []
-        needed = 0.0
+        needed = sum(self._expected(key) * self._least for key in controls)
         for keys in cells.values():
             needed += sum(self._expected(key) * (self._least if self._ledger.item(key).timed else 1) for key in keys)
             if wave and needed > self._clock.left():
                 break
             wave += keys
-        return [*controls, *wave]
+        return [*wave, *controls]
 
     def _first_time(self, key: Key) -> bool:
         return not self._ledger.settled(key) and self._ledger.done(key) == 0
@@ -114,7 +136,17 @@ class Measuring:
         if not keys:
             return []
         self._say(f"{words.plural(len(keys), 'measurement')} undecided, {budget.shown(self._clock.left())} left")
-        return [*(key for key in self._controls() if self._lacks(key, self._rounds)), *keys]
+        return [*keys, *(key for key in self._controls() if self._lacks(key, self._rounds))]
+
+    def _affordable(self, keys: list[Key]) -> list[Key]:
+        """Return `keys` of one round, without the controls where time may not suffice for what was asked for."""
+        asked = [key for key in keys if not self._ledger.item(key).control]
+        controls = [key for key in keys if self._ledger.item(key).control]
+        rounds = {key: max(1, self._least - self._ledger.done(key)) for key in asked}
+        needed = sum(self._expected(key) * rounds[key] for key in asked)
+        if asked and needed + sum(map(self._expected, controls)) > self._clock.left():
+            return asked
+        return keys
 
     def _why_it_ended(self) -> str:
         keys = [key for key in self._order if not self._ledger.item(key).control]
@@ -130,23 +162,18 @@ class Measuring:
 
     # ------------------------------------------------------------------ measuring
 
-    def _once(self, keys: Iterable[Key], *, times: int, run_name: str) -> None:
-        """Measure what is not timed in rounds, of which `times` processes are wanted so far."""
-        chosen = [
-            key
-            for key in keys
-            if not self._ledger.item(key).timed
-            and not self._ledger.settled(key)
-            and self._ledger.done(key) < min(times, self._wanted(key))
-        ]
+    def _once(self, keys: Iterable[Key]) -> None:
+        """Measure what is not measured in rounds."""
+        chosen = [key for key in keys if not self._ledger.item(key).timed and self._first_time(key)]
         tasks = plan.blocks(self._all_items(), chosen, self._seconds, {})
         if tasks:
-            self._say(f"{words.plural(len(tasks), 'cell')}: answers, memory, size and loading")
+            self._say(f"{words.plural(len(tasks), 'cell')}: answers, memory and size")
         for number, task in enumerate(tasks, 1):
-            self._pair(task, run_name, f"[{number:>3}/{len(tasks)}]")
+            self._pair(task, self._run, f"[{number:>3}/{len(tasks)}]")
 
     def _round(self, keys: list[Key]) -> None:
         """Measure each of `keys` once more."""
+        keys = self._affordable(keys)
         if not keys:
             return
         done = {key: self._ledger.done(key) for key in keys}
@@ -156,7 +183,9 @@ class Measuring:
         self._say(f"round {number} of {self._rounds}: {words.plural(len(keys), 'timing')}, {left} left")
         tasks = plan.blocks(self._all_items(), keys, self._seconds, done)
         for count, task in enumerate(tasks, 1):
-            self._pair(task, self._run, f"[{count:>3}/{len(tasks)}]")
+            # Within a run processes share what one of them found of loading: here each is to find it itself.
+            run_name = new_run() if self._ledger.item(task.keys[0]).opening else self._run
+            self._pair(task, run_name, f"[{count:>3}/{len(tasks)}]")
 
     def _all_items(self) -> dict[Key, plan.Item]:
         return {key: self._ledger.item(key) for key in self._order}
@@ -175,10 +204,9 @@ class Measuring:
         for side in order:
             chosen = [self._ledger.items[side][key] for key in task.keys if key in self._ledger.items[side]]
             if chosen:
-                places = self._ledger.take_places(len(chosen))
-                results.append((side, self._call(side, chosen, task.repeat, run_name), places))
-        for side, outcomes, places in results:
-            self._ledger.note(side, outcomes, places)
+                outcomes = self._call(side, chosen, task.repeat, run_name)
+                results.append((side, outcomes, self._ledger.take_places(len(outcomes))))
+        self._note(task, results)
         took = (self._clock.spent() - began) / max(1, len(results)) / len(task.keys)
         self._seconds |= dict.fromkeys(task.keys, took)
         if not self._described:
@@ -186,13 +214,28 @@ class Measuring:
         self._save()
         self._tell(task, counted)
 
+    def _note(self, task: Task, results: list[tuple[str, dict[Key, found.Outcome], range]]) -> None:
+        """Note what each side found of `task`, and of loading what both found."""
+        common = set.intersection(*(set(outcomes) for _, outcomes, _ in results))
+        for side, outcomes, places in results:
+            kept = {
+                key: place for key, place in zip(outcomes, places, strict=True) if key in common or key in task.keys
+            }
+            self._ledger.note(side, {key: outcomes[key] for key in kept}, kept.values())
+        timed = {cell for cell, metric in task.keys if metric == plan.TIMING_METRIC}
+        self._silent |= {key[0] for key in self._order if key[0] in timed and self._rides(key) and key not in common}
+
     def _call(self, side: str, chosen: list[plan.Item], repeat: str, run_name: str) -> dict[Key, found.Outcome]:
         place = self._built[side].place
         before = found.counts(place, chosen)
         start = said.position(self._output)
         attributes = ["rounds=1", *([repeat] if repeat else [])]  # a round is a process, and we count them
+        watch = disturbance.Watch()
         sides.measure(self._built[side], [item.pattern for item in chosen], attributes, run_name, self._output)
-        return found.outcomes(place, chosen, before, run_name, said.raised(self._output, start))
+        around = watch.share_around()
+        outcomes = found.outcomes(place, chosen, before, run_name, said.raised(self._output, start), around)
+        opened = found.openings(place, chosen, run_name, around)
+        return outcomes | {key: outcome for key, outcome in opened.items() if key in self._ledger.items[side]}
 
     def _describe(self, run_name: str) -> None:
         """Note what is known of the machine and the libraries, from the evidence as soon as both sides have some."""
@@ -225,5 +268,8 @@ def check_selected(ledger: Ledger, patterns: Iterable[str], built: Iterable[Buil
     names = [ledger.item(key).name for key in ledger.everything()]
     if wanted and not any(pattern.search(name) for pattern in wanted for name in names):
         listed = ", ".join(pattern.pattern for pattern in wanted)
-        some = sorted({name.rpartition(".")[0] for side in built for name in side.benchmarks})[:8]
-        raise NothingSelected(f"no benchmark of either side matches {listed}: there are {', '.join(some)}")
+        there = sorted({name.rpartition(".")[0] or name for side in built for name in side.benchmarks})
+        more = f" and {len(there) - _LISTED} more" if len(there) > _LISTED else ""
+        raise NothingSelected(
+            f"no benchmark of either side matches {listed}: there are {', '.join(there[:_LISTED])}{more}"
+        )

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from machmeter import metrics
+from machmeter.compare import limits
+from machmeter.compare.controls import is_control
 from machmeter.compare.model import Better
 from machmeter.errors import NothingSelected
 from machmeter.history import units
@@ -19,11 +21,10 @@ Key = tuple[str, str]  # cell and metric
 LONGEST_NAME = 300
 TIMING_SECONDS = 3.0  # of samples in one process: more processes tell more than more samples of one
 TIMING = f"repeat=(5,1000,{TIMING_SECONDS})"  # asv does not tell what a benchmark's own is: only ours are shortened
+COSTLY_SECONDS = 10.0  # of one process: what takes longer and is no timing is measured once
 BLOCK_SECONDS = 10.0  # cells are measured base against head one by one; small ones together, as a call of asv costs 1 s
 
-# They tell a slow machine from slow code, so they may not run our code: the null backend, whose time is that of the
-# harness, is none of them.
-_CONTROLS = "control."
+TIMING_METRIC = "time_forward"
 
 # Measured only where a pattern names it: what takes minutes, or the whole machine, says little about a change.
 _ON_REQUEST = ("offline", "tuning", "aot", "machinepeak")
@@ -41,7 +42,8 @@ class Item:
     unit: str
     better: Better
     version: str
-    timed: bool  # every process gives another number: it is measured in rounds
+    timed: bool  # every process may give another number: it is measured in rounds
+    bounded: bool = False  # it is so only where that is cheap
     repeat: str = ""  # asv's setting where the benchmark's own takes longer than is of use here
     control: bool = False
 
@@ -61,14 +63,14 @@ class Item:
         return f"^{re.escape(self.name)}$"
 
     @property
-    def times(self) -> int:
-        """Return how often it is measured where it is not timed in rounds: a time that scatters twice."""
-        return 2 if self.unit == "seconds" and self.metric != "track_prepare_time" else 1
+    def opening(self) -> bool:
+        """Return whether it is what a process knows once it has loaded its cell."""
+        return self.metric in metrics.OPENINGS
 
     @property
     def seconds(self) -> float:
         """Return a guess at how long one process takes, before one is known."""
-        if not self.timed:
+        if not self.timed or self.opening:
             return 2.0
         return TIMING_SECONDS + 3.0 if self.repeat else 1.0
 
@@ -81,7 +83,7 @@ def items(benchmarks: Mapping[str, Mapping[str, Any]], patterns: Collection[str]
     wanted = compiled(patterns)
     found = (item for name, described in benchmarks.items() for item in _items(name, described))
     chosen = [item for item in found if _selected(item, wanted)]
-    if all(item.cell.startswith(_CONTROLS) for item in chosen):  # then they are what is asked for
+    if all(item.cell.startswith("control.") for item in chosen):  # then they are what is asked for
         chosen = [replace(item, control=False) for item in chosen]
     return {item.key: item for item in chosen}
 
@@ -111,7 +113,8 @@ def _items(name: str, described: Mapping[str, Any]) -> Iterator[Item]:
     owner, _, method = name.rpartition(".")
     unit = _unit(name, described)
     better = units.direction(name, unit) or "unknown"
-    timed = described.get("type") == "time" or (described.get("type") == "track" and "/s" in unit)
+    kind = described.get("type")
+    tracked = kind == "track" and _may_scatter(method, unit)
     for place, values in enumerate(itertools.product(*described.get("params") or [])):
         label = f"{owner}({', '.join(map(shown, values))})" if values else owner or name
         if len(label) > LONGEST_NAME:
@@ -125,10 +128,17 @@ def _items(name: str, described: Mapping[str, Any]) -> Iterator[Item]:
             unit=unit[:40],
             better=better,
             version=str(described.get("version", ""))[:200],
-            timed=timed,
-            repeat=TIMING if method == "time_forward" else "",
-            control=name.startswith(_CONTROLS) and method.startswith("time_") and method != "time_forward",
+            timed=kind == "time" or tracked,
+            bounded=tracked and "/s" not in unit,
+            repeat=TIMING if method == TIMING_METRIC else "",
+            control=is_control(name),
         )
+
+
+def _may_scatter(metric: str, unit: str) -> bool:
+    """Return whether one number of each side says too little of `metric`: what is exact is not judged by rounds."""
+    limit = limits.limit(metric, units.base(unit)[1])
+    return not limit.exact and not limit.once and metric != "track_prepare_time"
 
 
 def _unit(name: str, described: Mapping[str, Any]) -> str:
@@ -150,11 +160,15 @@ class Task:
     repeat: str = ""
 
 
-def wanted_rounds(base: Item | None, head: Item | None, rounds: int) -> int:
-    """Return how often a metric is worth measuring: what only one side has, or has in another version, once."""
+def wanted_rounds(base: Item | None, head: Item | None, rounds: int, seconds: float = 0.0) -> int:
+    """Return how often a metric is worth measuring where one process takes so many `seconds`.
+
+    What only one side has, or has in another version, is measured once.
+    """
     if base is None or head is None or base.version != head.version or base.unit != head.unit:
         return 1
-    return rounds if head.timed else head.times
+    costly = head.bounded and seconds > COSTLY_SECONDS
+    return rounds if head.timed and not costly else 1
 
 
 def spread(keys: Iterable[Key]) -> list[Key]:
@@ -171,7 +185,7 @@ def blocks(
 ) -> list[Task]:
     """Return the calls that measure `keys` once: one cell each, several where they are small.
 
-    What is measured once of a cell is one call, as its processes share what one of them found. `seconds` are those
+    What is no timing of a cell is one call, as its processes share what one of them found. `seconds` are those
     that a process of each took, and `done` says how often each was measured: in one call all stand alike.
     """
     found: list[Task] = []
@@ -179,8 +193,9 @@ def blocks(
     last: tuple[Any, ...] = ()
     for key in keys:
         item, cost = known[key], seconds.get(key, known[key].seconds)
-        kind = (item.timed, item.repeat, done.get(key, 0), None if item.timed else item.cell)
-        if found and kind == last and (not item.timed or filled + cost <= BLOCK_SECONDS):
+        shared = not item.timed or item.opening
+        kind = (item.timed, item.repeat, done.get(key, 0), item.cell if shared else None)
+        if found and kind == last and (shared or filled + cost <= BLOCK_SECONDS):
             found[-1] = Task(keys=(*found[-1].keys, key), repeat=item.repeat)
             filled += cost
         else:
