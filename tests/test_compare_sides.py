@@ -117,7 +117,10 @@ def test_processes_come_from_the_evidence(store: Path) -> None:
         ("control.Null.time_forward", False),
         ("control.MachinePeak.track_memory_bandwidth", False),
         ("cpu.openvino.ResNet50.time_forward", False),
+        ("control.Machine.track_anything", False),
+        ("control.MachinePeak.time_anything", False),
         ("mycontrol.Machine.time_x", False),
+        ("time_alone", False),
     ],
 )
 def test_one_definition_of_a_control(benchmark: str, control: bool) -> None:
