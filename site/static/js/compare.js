@@ -169,7 +169,7 @@ async function start() {
     // Geometric mean of the speed-up over what both have, and no more than that.
     const mean = common.length ? Math.exp(common.reduce((sum, row) => sum + (row.direction === "higher" ? 1 : -1) * Math.log(row.now / row.old), 0) / common.length) : null;
     status.textContent = rows.length
-      ? `${rows.length} numbers: ${counts.map(([verdict, count]) => `${count} ${verdict}`).join(", ")}.${mean ? ` Geometric mean ×${mean.toFixed(3)} for the better over the ${common.length} that both have.` : ""}`
+      ? `${rows.length} numbers: ${counts.map(([verdict, count]) => `${count} ${verdict}`).join(", ")}.${mean ? ` Geometric mean ×${mean.toFixed(3)} (above 1 is better) over the ${common.length} that both have.` : ""}`
       : "These two have no number in common.";
     const parts = [];
     if (differs.length) parts.push(element("p", { class: "banner bad" }, `Not comparable: ${differs.map((name) => `${name} ${base.host[name]} → ${head.host[name]}`).join("; ")}. Values are shown without percentages.`));
