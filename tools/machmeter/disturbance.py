@@ -17,6 +17,7 @@ from machmeter import host
 TOO_MUCH = 0.10
 
 SHARE = "disturbed_share"  # under this name a record keeps it
+MARK = "disturbed: "  # and so begins every note about it
 
 
 class Watch:
@@ -69,4 +70,4 @@ def note(record: Mapping[str, Any]) -> str | None:
     share = record.get(SHARE)
     if share is None or share <= TOO_MUCH:
         return None
-    return f"disturbed: other programs had {100 * share:.0f} % of the CPUs while it was timed"
+    return f"{MARK}other programs had {100 * share:.0f} % of the CPUs while it was timed"

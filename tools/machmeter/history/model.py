@@ -41,11 +41,6 @@ class Machine:
     folder: str
     facts: Mapping[str, str]  # arch, cpu, num_cpu, os, ram as asv noted them; empty where it noted none
 
-    @property
-    def has_facts(self) -> bool:
-        """Return whether anything but the name is known of it."""
-        return bool(self.facts)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Environment:

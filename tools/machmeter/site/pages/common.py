@@ -191,13 +191,3 @@ def reproduce(series: Series, commit: str) -> str:
     stack = series.environment.stack
     runner = f"machmeter run --stack {shlex.quote(stack)}" if stack else "asv run"
     return f"{runner} -b {shlex.quote(pattern)} {shlex.quote(commit + '^!')}"
-
-
-def state_counts(series: Sequence[Series]) -> dict[str, int]:
-    """Count the newest points by state, by the state's name."""
-    found: dict[str, int] = {}
-    for item in series:
-        if len(item):
-            name = model.STATES[int(item.state[-1])]
-            found[name] = found.get(name, 0) + 1
-    return found

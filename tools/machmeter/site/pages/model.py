@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from machmeter import claims
+from machmeter import claims, disturbance
 from machmeter.history.model import History, Machine
 from machmeter.results.ladder import LadderRow, LadderTable
 from machmeter.results.show import machine_lines
@@ -74,13 +74,10 @@ def _others(link: ModelLink, site: Site) -> list[dict[str, str]]:
     ]
 
 
-_DISTURBED = "disturbed: "
-
-
 def _notes(built: Table | None, rows: Sequence[Row]) -> list[str]:
     notes = [note for note in built.notes if not note.startswith("left out")] if built else []
     told = [row for row in rows if row.status == "ok" and row.reason]
-    disturbed = [row for row in told if _DISTURBED in row.reason]
+    disturbed = [row for row in told if disturbance.MARK in row.reason]
     if len(disturbed) > 2:  # said once; the table marks them
         timed = sum(row.status == "ok" for row in rows)
         notes.append(
@@ -96,7 +93,7 @@ def _row(row: Row, machine: Machine, history: History) -> dict[str, Any]:
     name = f"{device}{row.backend}.{row.model}.time_forward"
     benchmark = next((item for item in history.benchmarks if item.name == name), None)
     found = asdict(row)
-    found["disturbed"] = row.reason if row.status == "ok" and _DISTURBED in (row.reason or "") else ""
+    found["disturbed"] = row.reason if row.status == "ok" and disturbance.MARK in (row.reason or "") else ""
     found["href"] = history_href(benchmark) if benchmark else "benchmarks.html"
     return found
 
