@@ -83,7 +83,7 @@ test-quick: $(VENV)/.dev node_modules/.ready  ## Run the tests that need no real
 	$(BIN)/python -m pytest -m "not models and not network"
 
 test-cuda:  ## Try the GPU backends on this machine's GPU (under 8 minutes; needs torch and NumPy, installs nothing)
-	$(PYTHON) tools/test_cuda.py $(BENCH)
+	$(PYTHON) tools/experiments/try_gpu.py $(BENCH)
 
 lint: $(VENV)/.dev lint-workflows  ## ruff, mypy, and what checks the workflows
 	$(BIN)/ruff check .
@@ -99,19 +99,19 @@ lint-workflows: $(VENV)/.dev  ## Check .github/ (needs no network)
 	$(BIN)/machmeter runners check >/dev/null
 
 bench-harness: setup  ## Measure what our harness itself costs, against each runtime's own tools
-	$(BIN)/python tools/bench_harness.py
+	$(BIN)/python tools/experiments/bench_harness.py
 
 bench-site: setup node_modules/.site  ## Measure building the site of a large generated store (BENCH=--publish: asv's own pages too)
-	$(BIN)/python tools/bench_site.py $(BENCH)
+	$(BIN)/python tools/experiments/bench_site.py $(BENCH)
 
 bench-changes: $(VENV)/.dev  ## Try detectors of steps, asv's among them, on simulated histories (a minute on 2 idle cores)
-	$(BIN)/python tools/bench_changes.py
+	$(BIN)/python tools/experiments/bench_changes.py
 
 bench-results: setup  ## Measure the results branch: pushing onto 5,000 files, eight at once, its size
-	$(BIN)/python tools/bench_results.py $(BENCH)
+	$(BIN)/python tools/experiments/bench_results.py $(BENCH)
 
 bench-compare: $(VENV)/.dev  ## Try the judgement of comparisons on simulated measurements, asv's rule beside it (a minute)
-	$(BIN)/python tools/bench_compare.py $(BENCH)
+	$(BIN)/python tools/experiments/bench_compare.py $(BENCH)
 
 clean:  ## Remove the environment and asv's builds; results, evidence and the artifact store stay
 	rm -rf $(VENV) .asv build tools/*.egg-info

@@ -3,8 +3,8 @@
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from machmeter import host
-from machmeter.peak import peak_class
+from machmeter.machine import host
+from machmeter.measure.peak import peak_class
 from machmeter.suite import null_class
 
 # One call of a backend that computes nothing: the overhead of the harness.

@@ -1,3 +1,3 @@
-from machmeter.tuning import ladder_classes
+from machmeter.measure.ladder_classes import ladder_classes
 
 globals().update(ladder_classes(__name__))

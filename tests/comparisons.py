@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from machmeter.compare.model import Measurements, Process, Row, Side
+from machmeter.compare.documents import Measurements, Process, Row, Side
 
 # What eight processes of identical code found, in turn: base first, head first, base first ...
 BASE = (1.000, 1.004, 0.997, 1.002, 0.999, 1.003, 0.998, 1.001)

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from machmeter.compare import judge, markdown
-from machmeter.compare.model import Comparison, Measurements, Process, Row, Side
+from machmeter.compare.documents import Comparison, Measurements, Process, Row, Side
 
 FOLDER = Path(__file__).parents[1] / "docs" / "comments"
 LINK = "https://example.org/machmeter/compare.html"

@@ -13,7 +13,8 @@ import githubserver
 import stores
 from githubserver import ACTIONS, GitHub, State
 from machmeter import cli
-from machmeter.history import changed, read, regressions
+from machmeter.changes import of_history, regressions
+from machmeter.history import read
 
 NAME = "cpu.openvino.ResNet50.time_forward"
 CELLS = [["'fp32'", "'int8'"], ["1"]]
@@ -161,7 +162,7 @@ def test_a_jump_in_a_short_series_raises_no_alert(alerts: Callable[..., list[str
     """The site shows it; ten points are not beyond doubt."""
     write(tmp_path / "results", [1.0] * 5 + [2.0] * 5)
     history = read.read(tmp_path / "results")
-    assert [len(some) for some in changed.find(history).values() if some] == [1]
+    assert [len(some) for some in of_history.find(history).values() if some] == [1]
     assert alerts() == [NONE]
 
 
@@ -198,7 +199,7 @@ def test_what_came_with_it_is_named_and_another_machine_is_none(tmp_path: Path) 
                 host={**stores.HOST, "cpu": {**stores.HOST["cpu"], "model": cpu if new else "Some CPU"}},
             )  # fmt: skip
         history = read.read(tmp_path / "results")
-        found = regressions.find(history, changed.find(history))
+        found = regressions.find(history, of_history.find(history))
         assert [item.libraries for item in found.get(NAME, [])] == ([] if expected is None else [expected])
 
 

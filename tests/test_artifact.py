@@ -14,9 +14,9 @@ import msgspec
 import pytest
 
 import samples
-from machmeter.compare.model import Measurements, Side
+from machmeter.compare.documents import Measurements, Side
 from machmeter.errors import ArtifactUnusable
-from machmeter.github import artifact
+from machmeter.github import untrusted
 
 GOOD = msgspec.json.encode(Measurements(machine="box", base=Side(label="main"), head=Side(label="topic")))
 
@@ -34,7 +34,7 @@ def zipped(path: Path, members: dict[str, bytes], *, link: str | None = None) ->
 
 def refused(path: Path, **limit: int) -> str:
     with pytest.raises(ArtifactUnusable) as found:
-        artifact.read(path, **limit)
+        untrusted.read(path, **limit)
     assert "\n" not in str(found.value)
     assert len(str(found.value)) < 600
     return str(found.value)
@@ -46,14 +46,14 @@ def test_a_file_a_folder_and_a_zip_are_read_alike(tmp_path: Path) -> None:
     (tmp_path / "other.bin").write_bytes(b"x")
     packed = zipped(tmp_path / "artifact.zip", {"measurements.json": GOOD, "results/box/a.json": b"{}"})
     for path in (tmp_path, tmp_path / "measurements.json", packed):
-        assert artifact.read(path).machine == "box"
+        assert untrusted.read(path).machine == "box"
 
 
 def test_everything_that_was_measured_comes_through(tmp_path: Path) -> None:
     """Reading is the inverse of writing."""
     measured = samples.all_samples()["regression"]
     (tmp_path / "measurements.json").write_bytes(msgspec.json.encode(measured))
-    assert artifact.read(tmp_path) == measured
+    assert untrusted.read(tmp_path) == measured
 
 
 def changed(**facts: Any) -> bytes:
@@ -111,10 +111,10 @@ def test_no_more_than_the_limit_is_read(tmp_path: Path) -> None:
     """A file that is too large is not read at all; by default that is 50 MB."""
     file = tmp_path / "measurements.json"
     with file.open("wb") as stream:
-        stream.truncate(artifact.LIMIT + 1)
+        stream.truncate(untrusted.LIMIT + 1)
     assert "more than 50 MB" in refused(file)
     file.write_bytes(GOOD)
-    assert artifact.read(file, limit=len(GOOD)).machine == "box"
+    assert untrusted.read(file, limit=len(GOOD)).machine == "box"
     refused(file, limit=len(GOOD) - 1)
 
 

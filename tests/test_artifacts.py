@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from machmeter import errors, host
-from machmeter.artifacts import Artifact, Recipe, Store, default_root
-from machmeter.listing import Listing
+from machmeter import errors
+from machmeter.machine import host
+from machmeter.workload.artifacts import Artifact, Recipe, Store, default_root
+from machmeter.workload.pinned import Listing
 
 RECIPE = Recipe(kind="thing", identity={"model": "M", "recipe": 1}, packages=("numpy",))
 
@@ -217,12 +218,12 @@ def test_a_listed_artifact_serves_whatever_versions_are_installed(
 ) -> None:
     """Another version would have another key and build another artifact; the listed one has the same digest for all."""
     made = Store(tmp_path).obtain(RECIPE, writer("a"))
-    monkeypatch.setattr("machmeter.artifacts.installed_version", lambda name: "0.0.1")
+    monkeypatch.setattr("machmeter.workload.artifacts.installed_version", lambda name: "0.0.1")
     assert Store(tmp_path).obtain(RECIPE, writer("b")).digest != made.digest
     built: list[str] = []
     found = listed_store(tmp_path, monkeypatch, made).obtain(RECIPE, writer("b", built))
     assert (found.digest, built) == (made.digest, [])
-    monkeypatch.setattr("machmeter.artifacts.installed_version", lambda name: None)
+    monkeypatch.setattr("machmeter.workload.artifacts.installed_version", lambda name: None)
     assert Store(tmp_path).obtain(RECIPE, writer("b", built)).key == made.key
     assert built == []
 
@@ -237,7 +238,7 @@ def test_with_a_list_every_version_compiles_for_itself(tmp_path: Path, monkeypat
     compiled = Recipe(kind="aot", identity={}, packages=("numpy",), cpu_dependent=True)
     old = Store(tmp_path).obtain(compiled, writer("old"))
     store = listed_store(tmp_path, monkeypatch, old)
-    monkeypatch.setattr("machmeter.artifacts.installed_version", lambda name: "0.0.1")
+    monkeypatch.setattr("machmeter.workload.artifacts.installed_version", lambda name: "0.0.1")
     assert store.obtain(compiled, writer("new")).digest != old.digest
 
 
@@ -263,7 +264,7 @@ def test_a_new_artifact_takes_the_place_of_the_one_that_was_listed(
 ) -> None:
     first = Store(tmp_path).obtain(RECIPE, writer("a"))
     other = Store(tmp_path).obtain(Recipe(kind="thing", identity={"model": "N"}), writer("n"))
-    monkeypatch.setattr("machmeter.artifacts.installed_version", lambda name: "0.0.1")
+    monkeypatch.setattr("machmeter.workload.artifacts.installed_version", lambda name: "0.0.1")
     second = Store(tmp_path).obtain(RECIPE, writer("b"))
     replaced = Listing(path=tmp_path / "list.json").replaced([first, other]).replaced([second])
     assert [entry.key for entry in replaced.entries] == [other.key, second.key]

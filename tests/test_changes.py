@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from machmeter.changes import alerts, detect, doubts, judge, ranks, segments, simulate
+from machmeter.changes import beyond_doubt, detect, doubts, judge, ranks, segments, simulate
 from machmeter.changes.detect import Step
 from machmeter.metrics import metric
 
@@ -346,19 +346,19 @@ def test_an_alert_needs_more_than_the_kernel() -> None:
     values = [1.5 * value if at % 7 in (1, 4) else value for at, value in enumerate(values)]
     steps = detect.detect(values)
     assert [step.index for step in steps] == [18]
-    assert alerts.alerting(values, steps) == []
+    assert beyond_doubt.alerting(values, steps) == []
 
 
 def test_a_certain_step_raises_an_alert() -> None:
     values = wobbling((1, 60), (1.2, 60))
-    assert [step.index for step in alerts.alerting(values, detect.detect(values))] == [60]
+    assert [step.index for step in beyond_doubt.alerting(values, detect.detect(values))] == [60]
 
 
 def test_a_clear_step_in_a_short_series_is_shown_and_raises_no_alert() -> None:
     values = [1.0, 1.01, 0.99, 1.0, 1.02, 2.0, 2.02, 1.98, 2.0, 2.01]
     steps = detect.detect(values)
     assert len(steps) == 1
-    assert alerts.alerting(values, steps) == []
+    assert beyond_doubt.alerting(values, steps) == []
 
 
 def test_alerts_count_gaps_and_stay_inside_the_stretches() -> None:
@@ -366,7 +366,7 @@ def test_alerts_count_gaps_and_stay_inside_the_stretches() -> None:
     values[20] = INF
     steps = detect.detect(values)
     assert [step.index for step in steps] == [41, 53]
-    assert alerts.alerting(values, steps) == steps
+    assert beyond_doubt.alerting(values, steps) == steps
 
 
 # The goals, on fewer histories than `make bench-changes` has; seeded, so that they pass or fail for good

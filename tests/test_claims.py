@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from machmeter import claims, errors
-from machmeter.claims import Claim, Side
-from machmeter.results.ladder import LadderRow
-from machmeter.results.table import Row
+from machmeter import errors
+from machmeter.tables import claims
+from machmeter.tables.cells_table import Row
+from machmeter.tables.claims import Claim, Side
+from machmeter.tables.ladder_table import LadderRow
 
 FAST, SLOW = Side(backend="cuda.tensorrt", precision="fp16"), Side(backend="cuda.eager", precision="fp16")
 

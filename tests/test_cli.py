@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from machmeter import asvcall, errors
+from machmeter import errors
+from machmeter.running import asv
 from test_table import write_evidence, write_results
 
 
@@ -63,7 +64,7 @@ def test_bad_input(arguments: list[str], variables: dict[str, str], code: int, w
 
 
 def test_a_full_disk_is_told_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from machmeter import bench
+    from machmeter.running import bench
 
     monkeypatch.setenv("MACHMETER_STORE", str(tmp_path))
     monkeypatch.setattr(bench, "LEAST_FREE_BYTES", 1 << 62)
@@ -166,4 +167,4 @@ def test_help_names_the_commands() -> None:
 @pytest.mark.parametrize("attribute", ["nonsense", "=5", "repeat="])
 def test_an_attribute_that_is_none_is_told(attribute: str, tmp_path: Path) -> None:
     with pytest.raises(errors.BadSetting, match="write NAME=VALUE"):
-        asvcall.here([], tmp_path, {}, None, [attribute])
+        asv.here([], tmp_path, {}, None, [attribute])

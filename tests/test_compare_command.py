@@ -19,9 +19,10 @@ from rich.console import Console
 
 from comparisons import BASE, CELL, SAME, failed, measured, row, timed
 from machmeter.cli import main
-from machmeter.compare import document, inert, judge, show
-from machmeter.compare.model import Comparison, Measurements
+from machmeter.compare import document, judge, terminal
+from machmeter.compare.documents import Comparison, Measurements
 from machmeter.errors import MeasurementsUnreadable
+from machmeter.text import inert
 from stores import commit, foreign
 from test_markdown import everywhere
 
@@ -208,7 +209,7 @@ def test_large_tables_are_judged_and_stay_documents() -> None:
 
 def printed(found: Comparison, width: int) -> str:
     console = Console(width=width, record=True, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123
-    show.print_comparison(found, console)
+    terminal.print_comparison(found, console)
     return console.export_text()
 
 

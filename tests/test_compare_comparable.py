@@ -8,7 +8,7 @@ import pytest
 
 from comparisons import BASE, SAME, measured, row
 from machmeter.compare import comparable, judge
-from machmeter.compare.model import Comparison, Difference
+from machmeter.compare.documents import Comparison, Difference
 
 HOST = {
     "CPU": "Intel Xeon 6980P",

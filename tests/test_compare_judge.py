@@ -11,7 +11,7 @@ import pytest
 
 from comparisons import BASE, CELL, SAME, failed, measured, row, timed
 from machmeter.compare import judge
-from machmeter.compare.model import Comparison, Finding, Measurements
+from machmeter.compare.documents import Comparison, Finding, Measurements
 
 
 def only(measurements: Measurements) -> Finding:

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from machmeter.compare import controls, judge, sides
-from machmeter.compare.model import Side
+from machmeter.compare import judge, sides
+from machmeter.compare.documents import Side
 from machmeter.errors import SideUnknown
-from machmeter.pullrequest import plan
+from machmeter.pull_request import plan
+from machmeter.workload import names
 from stores import HOST, commit, foreign, write_catalogue, write_result
 
 START = 1_796_000_000.0
@@ -125,7 +126,7 @@ def test_processes_come_from_the_evidence(store: Path) -> None:
 )
 def test_one_definition_of_a_control(benchmark: str, control: bool) -> None:
     """The null backend measures our harness, which a change may slow down; `machmeter pr` says the same."""
-    assert controls.is_control(benchmark) is control
+    assert names.is_control(benchmark) is control
     listed = {name: {"type": "time", "params": [], "unit": "seconds"} for name in (benchmark, "a.time_x")}
     chosen = plan.items(listed, [".", "MachinePeak"])
     assert {item.name: item.control for item in chosen.values()} == {benchmark: control, "a.time_x": False}

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from conftest import ROOT
-from machmeter import errors, fidelity, models, preparation
-from machmeter.artifacts import Recipe, Store
+from machmeter import errors
 from machmeter.backends.cuda import _engine, _networks, onnxruntime, tensorrt
+from machmeter.workload import fidelity, models, shared_artifacts
+from machmeter.workload.artifacts import Recipe, Store
 
 GPU = {"gpu": "NVIDIA H200", "capability": "9.0", "driver": "580.65.06"}
 
@@ -252,7 +253,7 @@ def test_the_networks_say_their_precision_and_keep_the_answers(precision: str, l
     assert _networks.types(path) == {precision: 21}
     assert _networks.problems(path) == []
     session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    reference = preparation.reference(model, store)
+    reference = shared_artifacts.reference(model, store)
     images = np.load(reference.evaluation)
     outputs = np.concatenate([session.run(None, {"input": part})[0] for part in np.split(images, 8)])
     assert outputs.dtype == np.float32  # inputs and answers are float32 whatever is inside
@@ -280,7 +281,7 @@ def test_torch_on_a_gpu_counts_what_it_multiplies() -> None:
     from machmeter.backends.cuda import _torch
 
     model = models.get("ResNet18")
-    module = preparation.module(model, preparation.weights(model, Store()))
+    module = shared_artifacts.module(model, shared_artifacts.weights(model, Store()))
     images = torch.zeros(1, *model.input_shape)
     with torch.no_grad():
         assert _torch.multiplications(lambda: module(images)) == {"fp32": 21}
@@ -386,7 +387,7 @@ except CellFailed as error:
 @pytest.mark.network
 def test_the_gpu_build_of_onnx_runtime_does_not_pass_a_cpu_off_as_a_gpu(tmp_path: Path) -> None:
     """M11 with the real onnxruntime-gpu (256 MB): without a GPU it runs on the CPU by itself; ours fails the cell."""
-    from machmeter import gpu
+    from machmeter.machine import gpu
 
     if gpu.no_driver() is None:
         pytest.skip("this machine has an NVIDIA driver")
@@ -414,11 +415,13 @@ for name in ("torchvision", "timm", "torchao", "onnx", "onnxruntime", "sklearn",
 
 
 def test_the_script_needs_torch_and_numpy_alone_and_says_when_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    from machmeter import gpu
+    from machmeter.machine import gpu
 
     if gpu.no_driver() is None:
         pytest.skip("this machine has an NVIDIA driver")
-    program = f"{BARE}\nimport runpy; runpy.run_path({str(ROOT / 'tools/test_cuda.py')!r}, run_name='__main__')"
+    program = (
+        f"{BARE}\nimport runpy; runpy.run_path({str(ROOT / 'tools/experiments/try_gpu.py')!r}, run_name='__main__')"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, "")
     assert "nothing was checked: there is no GPU" in done.stdout

@@ -10,9 +10,11 @@ import pytest
 from fakes import SMALL, DeviceFake
 
 from conftest import Project, make_project
-from machmeter import cells, errors, inputs, loading, preparation
+from machmeter import errors
 from machmeter.backends.cuda import _session
-from machmeter.results.table import Row, build, machines
+from machmeter.measure import opening
+from machmeter.tables.cells_table import Row, build, machines
+from machmeter.workload import cells, inputs, shared_artifacts
 from test_measuring import records
 
 EDGE = 1e9 * 0.010  # nanoseconds that the fake device works
@@ -61,7 +63,7 @@ def test_both_clocks_and_the_state_of_the_device_are_on_record(project: Project,
 def test_the_memory_of_the_device_is_a_fact_of_the_cell(project: Project, rows: dict[str, Row]) -> None:
     assert records(project, "cpu.ondevice.Small(fp32, 1)")[0]["device"]["peak_bytes"] == 123_000_000
     facts: dict[str, Any] = {}
-    loading._note_device(DeviceFake("x", waits=True).load(SMALL, None, "fp32", batch=1, threads=1), _ignore, facts)
+    opening._note_device(DeviceFake("x", waits=True).load(SMALL, None, "fp32", batch=1, threads=1), _ignore, facts)
     assert facts == {"track_device_memory": 123_000_000}
 
 
@@ -69,22 +71,22 @@ def _ignore(**facts: Any) -> None:
     pass
 
 
-def _opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, operations: float) -> loading.Opened:
+def _opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, operations: float) -> opening.Opened:
     """Open a cell on the fake device whose model has `operations` per image; the device can do 1e12 a second."""
     backend = DeviceFake("x", waits=True)
     evaluation = tmp_path / "evaluation.npy"
     np.save(evaluation, np.random.default_rng(0).standard_normal((inputs.EVALUATION_IMAGES, 3, 8, 8), np.float32))
     monkeypatch.setenv("MACHMETER_STORE", str(tmp_path / "store"))
-    artifact = backend.prepare(SMALL, "fp32", loading.Store(), batch=1)
+    artifact = backend.prepare(SMALL, "fp32", opening.Store(), batch=1)
     logits = np.zeros((inputs.EVALUATION_IMAGES, 4), np.float32)
-    reference = preparation.Reference(
+    reference = shared_artifacts.Reference(
         evaluation=evaluation, calibration=evaluation, logits=logits, operations_per_image=operations, artifact=artifact
     )
-    monkeypatch.setattr(loading, "_prepare", lambda *_: (artifact, reference))
-    monkeypatch.setattr(loading, "in_child", lambda work: work())
-    monkeypatch.setattr(loading, "WARM_UP_SECONDS", 0.0)
+    monkeypatch.setattr(opening, "_prepare", lambda *_: (artifact, reference))
+    monkeypatch.setattr(opening, "in_child", lambda work: work())
+    monkeypatch.setattr(opening, "WARM_UP_SECONDS", 0.0)
     cell = cells.from_parameters(backend, SMALL, ("fp32", 1))  # type: ignore[arg-type]
-    return loading.open_cell(backend, SMALL, cell, record=_ignore, facts={}, all_images=False)  # type: ignore[arg-type]
+    return opening.open_cell(backend, SMALL, cell, record=_ignore, facts={}, all_images=False)  # type: ignore[arg-type]
 
 
 def test_a_call_that_is_faster_than_the_measured_peak_is_an_error(
@@ -156,13 +158,13 @@ def test_a_torch_without_kernels_for_the_gpu_is_noticed(
 
 def test_out_of_memory_on_the_gpu_fails_the_cell_with_the_peak_of_its_memory() -> None:
     """M17 in CUDA's words."""
-    from machmeter import journal
+    from machmeter.measure import cell_record
 
     error = RuntimeError("CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 15.00 GiB")
     error.peak_bytes = 14_000_000_000  # type: ignore[attr-defined]
-    outcome = journal.failure(error)
+    outcome = cell_record.failure(error)
     assert outcome["status"] == "failed"
     assert outcome["reason"].startswith("out of memory (CUDA out of memory. Tried to allocate 20.00 GiB")
     assert outcome["reason"].endswith("the peak was 14000 MB")
-    assert "out of memory" in journal.failure(RuntimeError("CUBLAS_STATUS_ALLOC_FAILED"))["reason"]
+    assert "out of memory" in cell_record.failure(RuntimeError("CUBLAS_STATUS_ALLOC_FAILED"))["reason"]
     assert isinstance(errors.Unsupported("x"), NotImplementedError)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from machmeter import disturbance, host
+from machmeter.machine import disturbance, host
 
 TICKS = os.sysconf("SC_CLK_TCK")
 

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from machmeter import doctor, host
-from machmeter.doctor import Finding, Surroundings, gpu, surroundings
+from machmeter import doctor
+from machmeter.doctor import Finding, Surroundings, gpus, probe
 from machmeter.doctor.finding import numbers
+from machmeter.machine import host
 
 SMI = "0, NVIDIA H200, 580.65.06, Enabled, Disabled, 31, 1980\n"
 
@@ -71,13 +72,13 @@ def _found(check: str, around: Surroundings = QUIET, threads: int | None = None)
 
 def test_nothing_is_to_be_changed_on_a_machine_that_is_ready(tree: Path) -> None:
     findings = doctor.examine(QUIET, threads=3)
-    assert {item.check: item.state for item in findings if item.state != "ok"} == dict.fromkeys(gpu.CHECKS, "n/a")
+    assert {item.check: item.state for item in findings if item.state != "ok"} == dict.fromkeys(gpus.CHECKS, "n/a")
     assert doctor.as_json(findings)["ready"] is True
 
 
 def test_every_check_is_listed_once_in_the_order_of_the_output(tree: Path) -> None:
     assert tuple(item.check for item in doctor.examine(QUIET)) == doctor.NAMES
-    with_gpu = dataclasses.replace(QUIET, gpus=gpu.parse(SMI))
+    with_gpu = dataclasses.replace(QUIET, gpus=gpus.parse(SMI))
     assert tuple(item.check for item in doctor.examine(with_gpu)) == doctor.NAMES
 
 
@@ -213,19 +214,19 @@ def test_surroundings_that_are_to_be_changed(
 
 
 def test_gpus_are_judged_by_what_their_driver_says(tree: Path) -> None:
-    sleeping = gpu.parse(SMI.replace("Enabled", "Disabled"))
+    sleeping = gpus.parse(SMI.replace("Enabled", "Disabled"))
     around = dataclasses.replace(QUIET, gpus=sleeping, gpu_processes=["GPU-1, 42, python"])
     assert _found("gpu driver", around).found == "NVIDIA H200 (driver 580.65.06)"
     assert _found("gpu persistence", around).do == "sudo nvidia-smi --persistence-mode=1"
     assert _found("gpu processes", around).found == "1: GPU-1, 42, python"
     assert _found("gpu clocks", around).state == "unknown"
-    awake = dataclasses.replace(QUIET, gpus=gpu.parse(SMI))
-    assert [_found(check, awake).state for check in gpu.CHECKS] == ["ok", "ok", "unknown", "ok"]
+    awake = dataclasses.replace(QUIET, gpus=gpus.parse(SMI))
+    assert [_found(check, awake).state for check in gpus.CHECKS] == ["ok", "ok", "unknown", "ok"]
 
 
 def test_a_driver_that_does_not_answer_is_unknown(tree: Path) -> None:
     around = dataclasses.replace(QUIET, gpus=None, gpu_processes=None, gpu_reason="nvidia-smi failed: run it")
-    assert {_found(check, around).state for check in gpu.CHECKS} == {"unknown"}
+    assert {_found(check, around).state for check in gpus.CHECKS} == {"unknown"}
     assert _found("gpu driver", around).found == "nvidia-smi failed: run it"
 
 
@@ -281,7 +282,7 @@ def test_who_is_busy_is_named(tmp_path: Path) -> None:
     """The real kernel: a process that spins for as long as we look is among the busiest."""
     busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
-        share, _ = surroundings._busy()
+        share, _ = probe._busy()
     finally:
         busy.kill()
         busy.wait()

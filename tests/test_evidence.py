@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from machmeter import asvrun, evidence
-from machmeter.asvrun import AsvRun
+from machmeter import asv_names
+from machmeter.asv_names import AsvRun
+from machmeter.store import evidence
 
 
 @pytest.fixture
@@ -99,7 +100,7 @@ def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
 
 def _dead_record(tmp_path: Path, trace: str | None, **facts: Any) -> dict[str, Any]:
     process = subprocess.Popen([sys.executable, "-c", "pass"])
-    identity = asvrun.process_identity(process.pid)
+    identity = asv_names.process_identity(process.pid)
     process.wait()
     path = tmp_path / "trace.txt"
     if trace is not None:
@@ -142,7 +143,7 @@ def test_a_stop_at_the_time_limit_is_a_time_out(tmp_path: Path) -> None:
 
 
 def test_a_process_that_lives_is_left_running() -> None:
-    record = {"status": "running", "pid": os.getpid(), "process": asvrun.process_identity(os.getpid()), "order": 1}
+    record = {"status": "running", "pid": os.getpid(), "process": asv_names.process_identity(os.getpid()), "order": 1}
     settled = evidence.settle({"runs": {"r": {"cells": {"a": {"p": record}}}}})
     assert settled["runs"]["r"]["cells"]["a"]["p"]["status"] == "running"
 
@@ -160,5 +161,5 @@ def test_long_environment_names_get_asvs_own_short_name(tmp_path: Path) -> None:
     from asv.results import get_filename
 
     for name in ("short", "x" * 127, "x" * 128, "y" * 300):
-        ours = asvrun.evidence_file(tmp_path / "results", "m", "abcdef0123456789", name)
+        ours = asv_names.evidence_file(tmp_path / "results", "m", "abcdef0123456789", name)
         assert ours.relative_to(tmp_path / "evidence") == Path(get_filename("m", "abcdef0123456789", name))

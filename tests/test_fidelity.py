@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from machmeter import fidelity
+from machmeter.workload import fidelity
 
 
 @pytest.fixture

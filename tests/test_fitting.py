@@ -12,7 +12,7 @@ import pytest
 
 import stores
 from conftest import ROOT
-from machmeter.results import fitting
+from machmeter.text import table_width
 
 COLUMNS = [
     ("name", lambda row: row, False),
@@ -34,16 +34,16 @@ COLUMNS = [
     ],
 )
 def test_no_more_is_left_out_than_must_be(width: int, left_out: list[str]) -> None:
-    kept, gone = fitting.fit(COLUMNS, ["a", "abcd"], width, ("offline", "memory", "× first"))
+    kept, gone = table_width.fit(COLUMNS, ["a", "abcd"], width, ("offline", "memory", "× first"))
     assert gone == left_out
     assert [title for title, _, _ in kept] == [title for title, _, _ in COLUMNS if title not in left_out]
 
 
 def test_what_is_left_out_is_said() -> None:
-    assert fitting.told(["p95 ms", "% peak"]) == [
+    assert table_width.told(["p95 ms", "% peak"]) == [
         "no room here for p95 ms, % peak: a wider terminal and --json have all"
     ]
-    assert fitting.told([]) == []
+    assert table_width.told([]) == []
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from machmeter.history.model import FAILED, OK, SKIPPED
+from machmeter.history.data import FAILED, OK, SKIPPED
 from machmeter.history.read import read
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tools/experiments"))
 import generate_store
 
 

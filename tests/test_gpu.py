@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 
-from machmeter import backends, bench, errors, gpu, models, nvml
-from machmeter.results import listed
+from machmeter import backends, errors
+from machmeter.machine import gpu, nvml
+from machmeter.running import bench
+from machmeter.tables import available
+from machmeter.workload import models
 
 HOPPER = gpu.Gpu(name="NVIDIA H200", capability=(9, 0), memory_bytes=150 << 30, bus="00000000:01:00.0", cuda="13.0")
 TURING = gpu.Gpu(name="Tesla T4", capability=(7, 5), memory_bytes=15 << 30, bus="00000000:00:1E.0", cuda="13.0")
@@ -49,7 +52,7 @@ def test_without_a_driver_every_gpu_backend_says_so(monkeypatch: pytest.MonkeyPa
                 options = {option: choices[0] for option, choices in backend.options.items()}
                 reason = backends.unsupported(backend, models.get("ResNet50"), "fp32", **options)
                 assert reason == "no NVIDIA driver on this machine (libnothing.so.1 cannot be loaded)"
-        lines = [line for line in listed.lines() if "cuda." in line]
+        lines = [line for line in available.lines() if "cuda." in line]
         assert len(lines) == 4  # one for each backend, and not one for each configuration
         assert [part.title for part in bench.plan([models.get("ResNet50")], [], None, None)][-1].startswith(
             "ResNet50 on torchao"

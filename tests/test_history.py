@@ -13,9 +13,9 @@ import pytest
 
 from asvstore import DAY, commit_hash, real_store, result, write
 from machmeter.errors import BadSetting
-from machmeter.history import columns, settings
-from machmeter.history.model import FAILED, NOT_AVAILABLE, NOT_RUN, OK, SKIPPED, UNREADABLE
+from machmeter.history.data import FAILED, NOT_AVAILABLE, NOT_RUN, OK, SKIPPED, UNREADABLE
 from machmeter.history.read import read
+from machmeter.store import columns, settings
 
 NAN = float("nan")
 INFINITY = float("inf")

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from asvstore import DAY, result, write
-from machmeter.history import compare as comparing
-from machmeter.history.compare import Comparison, column, compare
-from machmeter.history.latest import missing, standings
-from machmeter.history.model import FAILED
+from machmeter.compare import runs as comparing
+from machmeter.compare.runs import Comparison, column, compare
+from machmeter.history.data import FAILED
+from machmeter.history.missing import missing, standings
 from machmeter.history.read import read
 
 NAN = float("nan")

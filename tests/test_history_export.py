@@ -14,11 +14,13 @@ import numpy as np
 import pytest
 
 from asvstore import real_store, result, write
+from machmeter.changes import of_history
 from machmeter.changes.detect import Step
-from machmeter.history import cache as caching
-from machmeter.history import changed, encode, export, files
-from machmeter.history.model import History
+from machmeter.history.data import History
 from machmeter.history.read import read
+from machmeter.site.data import encode, export
+from machmeter.store import asv_files
+from machmeter.store import cache as caching
 
 ROOT = Path(__file__).parents[1]
 SCHEMAS = ROOT / "site" / "static" / "schema"
@@ -34,7 +36,7 @@ def schema_of(path: str) -> jsonschema.Draft202012Validator:
 
 
 def exported(history: History) -> dict[str, bytes]:
-    return dict(export.files(history, changed.find(history)))
+    return dict(export.files(history, of_history.find(history)))
 
 
 def check(files: dict[str, bytes]) -> None:
@@ -248,12 +250,12 @@ def test_changes_are_in_the_series_with_their_verdict(tmp_path: Path) -> None:
     for number in range(60):
         write(tmp_path, number, {"m.time_x": result([(1.0 if number < 30 else 1.5) + 0.001 * (number % 5)])})
     history = read(tmp_path)
-    found = changed.find(history)
+    found = of_history.find(history)
     (series,) = history.series
     (change,) = export.series(series, found[series.key])["changes"]
     assert (change["point"], change["last_before"], change["commit"], change["verdict"]) == (30, 29, 30, "regression")
     assert change["ratio"] == pytest.approx(1.5, abs=0.01)
-    (listed,) = changed.listed(history, found)
+    (listed,) = of_history.listed(history, found)
     assert (listed.commit, listed.last_before, listed.events) == (30, 29, ())
 
 
@@ -263,7 +265,7 @@ def test_versions_of_a_benchmark_are_never_compared(tmp_path: Path) -> None:
         rows = {"m.time_x": result([1.0 if number < 30 else 9.0], version="old" if number < 30 else "new")}
         write(tmp_path, number, rows)
     history = read(tmp_path)
-    assert list(changed.find(history).values()) == [[]]
+    assert list(of_history.find(history).values()) == [[]]
 
 
 def steps_of(values: list[Any]) -> list[list[Step]]:
@@ -274,7 +276,7 @@ def test_a_step_is_placed_among_all_points_of_its_series(tmp_path: Path) -> None
     for number, value in enumerate([None, 1.0, NAN, 2.0]):
         write(tmp_path, number, {"m.time_x": result([value])})
     history = read(tmp_path)
-    ((change,),) = changed.find(history, detector=steps_of).values()
+    ((change,),) = of_history.find(history, detector=steps_of).values()
     assert (change.index, change.last_before, change.verdict) == (3, 1, "regression")
 
 
@@ -293,7 +295,7 @@ def test_with_and_without_a_cache_the_bytes_are_the_same(tmp_path: Path) -> None
 
     def both() -> tuple[dict[str, bytes], dict[str, bytes]]:
         kept = read(results, cache=cache)
-        return exported(read(results)), dict(export.files(kept, changed.find(kept, cache=cache)))
+        return exported(read(results)), dict(export.files(kept, of_history.find(kept, cache=cache)))
 
     for _ in range(2):
         fresh, kept = both()
@@ -314,13 +316,13 @@ def test_only_what_is_new_is_parsed_and_kept(tmp_path: Path, monkeypatch: pytest
     small(results)
     (results / "here" / "odd.json").write_text("{")
     parsed: list[str] = []
-    parse = files.parse
+    parse = asv_files.parse
 
     def noted(content: bytes, path: str) -> Any:
         parsed.append(path)
         return parse(content, path)
 
-    monkeypatch.setattr(files, "parse", noted)
+    monkeypatch.setattr(asv_files, "parse", noted)
 
     def pieces() -> list[str]:
         age(results)
@@ -342,7 +344,7 @@ def test_what_other_code_has_read_is_read_again(tmp_path: Path, monkeypatch: pyt
     small(tmp_path / "results")
     read(tmp_path / "results", cache=tmp_path / "cache")
     assert len(caching.load(tmp_path / "cache")) == 1
-    monkeypatch.setattr(caching, "_CODE", ("files.py",))
+    monkeypatch.setattr(caching, "_CODE", ("asv_files.py",))
     assert caching.load(tmp_path / "cache") == []
 
 
@@ -362,11 +364,11 @@ def test_a_damaged_cache_is_none(tmp_path: Path, damage: bytes | None) -> None:
     results, cache = tmp_path / "results", tmp_path / "cache"
     small(results)
     history = read(results, cache=cache)
-    changed.find(history, cache=cache)
+    of_history.find(history, cache=cache)
     for path in cache.iterdir():
         path.write_bytes(path.read_bytes()[:-20] if damage is None else damage)
     again = read(results, cache=cache)
-    assert dict(export.files(again, changed.find(again, cache=cache))) == exported(read(results))
+    assert dict(export.files(again, of_history.find(again, cache=cache))) == exported(read(results))
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kathmandu"])

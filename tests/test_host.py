@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from machmeter import backends, host, models
+from machmeter import backends
+from machmeter.machine import host
+from machmeter.workload import models
 
 XEON = "fpu sse4_2 avx avx2 fma avx512f avx512bw avx512vl avx512_vnni avx512_bf16 amx_tile amx_bf16 amx_int8"
 HASWELL = "fpu sse4_2 avx avx2 fma"

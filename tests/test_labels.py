@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from machmeter import labels
 from machmeter.backends._torch import parse_onednn
+from machmeter.workload import precision as precision_labels
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from machmeter.backends._torch import parse_onednn
 )
 def test_labels(precision: str, compute: dict[str, int], true: bool) -> None:
     """M10."""
-    assert (labels.falsehood(precision, compute) is None) is true
+    assert (precision_labels.falsehood(precision, compute) is None) is true
 
 
 def test_onednn_lines_are_counted_by_data_type() -> None:

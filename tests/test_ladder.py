@@ -17,13 +17,17 @@ from typing import Any
 import pytest
 
 from conftest import SUITE, Project, make_project
-from machmeter import asvrun, backends, fidelity, host, instances, labels, launch, models, offline, recommend, rungs
-from machmeter.cells import Cell
-from machmeter.instances import Done
-from machmeter.launch import Launch
-from machmeter.results import ladder
-from machmeter.results.table import Table
-from machmeter.rungs import Rung
+from machmeter import asv_names, backends, recommend
+from machmeter.machine import host
+from machmeter.measure import instances, offline
+from machmeter.measure.instances import Done
+from machmeter.tables import ladder_table
+from machmeter.tables.cells_table import Table
+from machmeter.workload import fidelity, launch, models, rungs
+from machmeter.workload import precision as precision_labels
+from machmeter.workload.cells import Cell
+from machmeter.workload.launch import Launch
+from machmeter.workload.rungs import Rung
 
 MODULE = """
 from machmeter import models
@@ -177,14 +181,14 @@ def test_being_told_to_end_leaves_nothing_running(project: Project, output: str)
         [sys.executable, "-c", program, "ladder", "ResNet50", "--rungs", "mine.toml", "--rung", "slow"],
         cwd=project.folder, env=project.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    while not (workers := _descendants(begun.pid, "machmeter.worker")):
+    while not (workers := _descendants(begun.pid, "machmeter.measure.instance")):
         assert begun.poll() is None
         time.sleep(0.1)
     begun.send_signal(signal.SIGTERM)
     _, said = begun.communicate()
     assert begun.returncode == 130, said
     assert "interrupted" in said
-    while any(asvrun.is_running(pid, asvrun.process_identity(pid)) for pid in workers):
+    while any(asv_names.is_running(pid, asv_names.process_identity(pid)) for pid in workers):
         time.sleep(0.1)  # it ends when its parent's socket closes; a failure is a test that hangs
 
 
@@ -250,7 +254,7 @@ STEPS = [
 
 def test_gains_over_the_rung_below_and_over_the_first(tmp_path: Path) -> None:
     write(tmp_path, "cpu", {"first": record(20.0), "second": record(50.0), "third": record(40.0)})
-    rows = ladder.build(tmp_path / "results", "box", "ResNet50", STEPS).rows
+    rows = ladder_table.build(tmp_path / "results", "box", "ResNet50", STEPS).rows
     assert [(row.times_below, row.times_first, row.slower) for row in rows] == [
         (None, 1.0, False),
         (2.5, 2.5, False),
@@ -260,7 +264,7 @@ def test_gains_over_the_rung_below_and_over_the_first(tmp_path: Path) -> None:
 
 def test_a_missing_rung_below_gives_no_ratio(tmp_path: Path) -> None:
     write(tmp_path, "cpu", {"first": record(20.0), "second": record(None, reason="no"), "third": record(40.0)})
-    rows = ladder.build(tmp_path / "results", "box", "ResNet50", STEPS).rows
+    rows = ladder_table.build(tmp_path / "results", "box", "ResNet50", STEPS).rows
     assert [(row.status, row.times_below, row.times_first) for row in rows] == [
         ("ok", None, 1.0),
         ("n/a", None, None),
@@ -271,7 +275,7 @@ def test_a_missing_rung_below_gives_no_ratio(tmp_path: Path) -> None:
 def test_what_one_stack_lacks_does_not_hide_what_another_measured(tmp_path: Path) -> None:
     write(tmp_path, "ipex", {"second": record(50.0)})
     write(tmp_path, "cpu", {"first": record(20.0), "second": record(None, reason="no IPEX", started_at=2.0)})
-    rows = ladder.build(tmp_path / "results", "box", "ResNet50", STEPS).rows
+    rows = ladder_table.build(tmp_path / "results", "box", "ResNet50", STEPS).rows
     assert (rows[1].status, rows[1].images_per_second, rows[1].torch) == ("ok", 50.0, "ipex")
 
 
@@ -306,7 +310,7 @@ def test_a_rung_can_be_recommended_with_the_command_that_starts_it(tmp_path: Pat
         tmp_path, "cpu", {"first": record(20.0), "second": record(50.0, settings=settings, instances=[worker, second])}
     )
     steps = [STEPS[0], Rung(name="second", title="second", on="first", adds=settings)]
-    built = ladder.build(tmp_path / "results", "box", "ResNet50", steps)
+    built = ladder_table.build(tmp_path / "results", "box", "ResNet50", steps)
     empty = Table(machine="box", host={}, rows=(), notes=())
     best = recommend.judge(recommend.measured(empty, built), []).recommended
     assert (best.name, best.images_per_second, best.threads) == ("rung second (eager bf16) batch 8", 50.0, 1)
@@ -327,7 +331,7 @@ def test_instances_without_a_launcher_are_bound_by_taskset() -> None:
 def test_a_disturbed_rung_has_no_gain_and_gives_none(tmp_path: Path) -> None:
     """A busy machine must not make the next step look twenty times faster."""
     write(tmp_path, "cpu", {"first": record(20.0), "second": record(2.0, disturbed_share=0.78), "third": record(40.0)})
-    rows = ladder.build(tmp_path / "results", "box", "ResNet50", STEPS).rows
+    rows = ladder_table.build(tmp_path / "results", "box", "ResNet50", STEPS).rows
     assert [(row.images_per_second, row.times_below, row.times_first, row.slower) for row in rows] == [
         (20.0, None, 1.0, False),
         (2.0, None, None, False),
@@ -339,19 +343,19 @@ def test_a_disturbed_rung_has_no_gain_and_gives_none(tmp_path: Path) -> None:
 def test_a_newer_disturbed_measurement_does_not_replace_an_undisturbed_one(tmp_path: Path) -> None:
     write(tmp_path, "a", {"first": record(20.0, disturbed_share=0.01)})
     write(tmp_path, "b", {"first": record(2.0, disturbed_share=0.78, started_at=9.0)})
-    assert ladder.build(tmp_path / "results", "box", "ResNet50", STEPS).rows[0].images_per_second == 20.0
+    assert ladder_table.build(tmp_path / "results", "box", "ResNet50", STEPS).rows[0].images_per_second == 20.0
 
 
 def test_a_rung_that_was_defined_anew_was_not_measured_yet(tmp_path: Path) -> None:
     write(tmp_path, "cpu", {"first": record(20.0)})
     anew = [Rung(name="first", title="first", on=None, adds={"backend": "eager", "precision": "fp32", "batch": 32})]
-    assert ladder.build(tmp_path / "results", "box", "ResNet50", anew).rows[0].status == "not run"
+    assert ladder_table.build(tmp_path / "results", "box", "ResNet50", anew).rows[0].status == "not run"
 
 
 def test_rungs_of_different_cpus_are_not_compared_without_a_word(tmp_path: Path) -> None:
     write(tmp_path, "a", {"first": record(20.0)}, cpu="Xeon")
     write(tmp_path, "b", {"second": record(50.0)}, cpu="EPYC")
-    (note,) = ladder.build(tmp_path / "results", "box", "ResNet50", STEPS).notes
+    (note,) = ladder_table.build(tmp_path / "results", "box", "ResNet50", STEPS).notes
     assert "different CPU models" in note
 
 
@@ -432,7 +436,7 @@ def test_offline_throughput(name: str, options: dict[str, str], in_flight: str |
     ],
 )
 def test_the_precision_a_runtime_chose(compute: dict[str, int], precision: str) -> None:
-    assert labels.dominant(compute) == precision
+    assert precision_labels.dominant(compute) == precision
 
 
 def test_ipex_names_the_stack_it_needs() -> None:

@@ -12,12 +12,15 @@ import fakes
 import pytest
 
 from conftest import SUITE
-from machmeter import backends, host, instances, launch, models
+from machmeter import backends
 from machmeter.backends.base import Backend
-from machmeter.cells import Cell
 from machmeter.errors import BadSetting, CellFailed, Unsupported
-from machmeter.instances import Configuration, Done
-from machmeter.launch import Launch
+from machmeter.machine import host
+from machmeter.measure import instances
+from machmeter.measure.instances import Configuration, Done
+from machmeter.workload import launch, models
+from machmeter.workload.cells import Cell
+from machmeter.workload.launch import Launch
 
 TWO_CORES = host.cpu().physical_cores >= 2
 

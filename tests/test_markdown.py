@@ -13,8 +13,9 @@ import pytest
 from cmarkgfm.cmark import Options
 
 import samples
-from machmeter.compare import fitting, inert, judge, markdown
-from machmeter.compare.model import Comparison, Described, Difference, Finding, Lone, Mean, Shift
+from machmeter.compare import judge, markdown
+from machmeter.compare.documents import Comparison, Described, Difference, Finding, Lone, Mean, Shift
+from machmeter.text import inert, shorten
 
 LINK = "https://example.org/c"
 
@@ -274,16 +275,16 @@ def test_the_longest_text_that_the_schema_allows_fits() -> None:
 
 def test_a_table_without_rows_has_no_head() -> None:
     """And one with a row has room for both."""
-    block = fitting.Block(before="T", head="| a |", rows=["| 1 |"] * 1200)
-    assert fitting.fit([block], 40, None) == ("T\n\n1\N{NO-BREAK SPACE}200 more rows, in the measurements of the run")
-    assert fitting.fit([block], 80, None).startswith("T\n| a |\n| 1 |\n")
-    assert len(fitting.fit([block], 80, None).encode()) <= 80
+    block = shorten.Block(before="T", head="| a |", rows=["| 1 |"] * 1200)
+    assert shorten.fit([block], 40, None) == ("T\n\n1\N{NO-BREAK SPACE}200 more rows, in the measurements of the run")
+    assert shorten.fit([block], 80, None).startswith("T\n| a |\n| 1 |\n")
+    assert len(shorten.fit([block], 80, None).encode()) <= 80
 
 
 def test_a_block_without_room_says_how_many_rows_it_has() -> None:
     """The first block takes what there is."""
-    blocks = [fitting.Block(before="A", rows=["é" * 20] * 3), fitting.Block(before="B", rows=["x" * 50] * 9)]
-    assert fitting.fit(blocks, 200, "there") == "\n".join(["A", *["é" * 20] * 3, "", "B", "", "9 more rows: there"])
+    blocks = [shorten.Block(before="A", rows=["é" * 20] * 3), shorten.Block(before="B", rows=["x" * 50] * 9)]
+    assert shorten.fit(blocks, 200, "there") == "\n".join(["A", *["é" * 20] * 3, "", "B", "", "9 more rows: there"])
 
 
 # ------------------------------------------------------------------ that it does nothing

@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 
 from conftest import Project, make_project
-from machmeter import asvrun, evidence, suite
-from machmeter.results.store import read_all
-from machmeter.results.table import Row, build, machines
+from machmeter import asv_names, suite
+from machmeter.store import evidence
+from machmeter.store.lenient import read_all
+from machmeter.tables.cells_table import Row, build, machines
 
 MODULES: dict[str, dict[str, object]] = {
     "sleeper": {"batches": [1, 8, 32]},
@@ -218,7 +219,7 @@ def test_a_run_that_is_killed_keeps_what_was_finished(tmp_path: Path) -> None:
             time.sleep(0.1)
         asv.kill()
         os.kill(stuck, signal.SIGKILL)
-        while asvrun.is_running(stuck, asvrun.process_identity(stuck)):
+        while asv_names.is_running(stuck, asv_names.process_identity(stuck)):
             time.sleep(0.1)
     (machine,) = machines(project.results)
     rows = {row.backend: row for row in build(project.results, machine).rows}

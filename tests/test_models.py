@@ -13,9 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from machmeter import backends, errors, fidelity, host, inputs, labels, measure, models, preparation
-from machmeter.artifacts import Store
+from machmeter import backends, errors
 from machmeter.backends.base import Backend
+from machmeter.machine import host
+from machmeter.measure import cell_process
+from machmeter.workload import fidelity, inputs, models, shared_artifacts
+from machmeter.workload import precision as precision_labels
+from machmeter.workload.artifacts import Store
 
 pytestmark = pytest.mark.models
 
@@ -51,7 +55,7 @@ def load(model: models.Model, name: str, precision: str, batch: int, options: di
 
 
 def answers(session: Any, model: models.Model, batch: int) -> tuple[np.ndarray, np.ndarray]:
-    reference = preparation.reference(model, Store())
+    reference = shared_artifacts.reference(model, Store())
     images = inputs.Evaluation(path=reference.evaluation, model=model, batch=batch, channels_last=session.channels_last)
     outputs = np.concatenate([np.array(session(images.chunk(number))) for number in range(images.chunks)])
     return outputs[: images.count], reference.logits
@@ -65,7 +69,7 @@ def test_every_backend_and_precision_is_what_it_says(name: str, precision: str, 
     outputs, reference = answers(session, RESNET, 2)
     assert fidelity.shortfall(fidelity.compare(outputs, reference), precision) is None
     effective = session.effective()
-    assert labels.falsehood(precision, effective["compute"]) is None, effective
+    assert precision_labels.falsehood(precision, effective["compute"]) is None, effective
     assert sum(effective["compute"].values()) >= 18
     assert effective["threads"] == host.thread_budget()
 
@@ -110,9 +114,9 @@ def test_a_true_label_and_a_false_one_on_the_real_runtime() -> None:
     network = openvino.Core().read_model(artifact.path("model.xml"))
     network.reshape([1, *RESNET.input_shape])
     left_alone = OpenVinoSession(openvino.Core().compile_model(network, "CPU"), {})
-    assert "labelled fp32" in (labels.falsehood("fp32", left_alone.effective()["compute"]) or "")
+    assert "labelled fp32" in (precision_labels.falsehood("fp32", left_alone.effective()["compute"]) or "")
     told = BACKEND.load(RESNET, artifact, "fp32", batch=1, threads=1)
-    assert labels.falsehood("fp32", told.effective()["compute"]) is None
+    assert precision_labels.falsehood("fp32", told.effective()["compute"]) is None
 
 
 @pytest.mark.usefixtures("store_variable")
@@ -125,7 +129,7 @@ def test_a_provider_that_falls_back_is_a_failure() -> None:
 
     if "CUDAExecutionProvider" in onnxruntime.get_available_providers():
         pytest.skip("this ONNX Runtime has a CUDA provider")
-    exported = preparation.onnx(RESNET, Store())
+    exported = shared_artifacts.onnx(RESNET, Store())
     example = np.zeros((1, *RESNET.input_shape), np.float32)
     with pytest.raises(errors.CellFailed, match="asked for CUDAExecutionProvider and got CPUExecutionProvider"):
         OrtSession(exported.path("model.onnx"), 1, example, {}, provider="CUDAExecutionProvider")
@@ -166,14 +170,14 @@ def test_a_new_shape_recompiles_and_is_noticed() -> None:
 def test_reference_answers_differ_between_images() -> None:
     """A model that says the same of every image could not disagree with itself."""
     for model in (RESNET, VIT, models.get("EfficientNetLite0")):
-        details = preparation.reference(model, Store()).artifact.details
+        details = shared_artifacts.reference(model, Store()).artifact.details
         assert details["distinct_top1_classes"] >= 4, model.name
 
 
 @pytest.mark.usefixtures("store_variable")
 def test_operations_are_counted_by_the_library() -> None:
     """ResNet18 has 1.8 billion multiply-adds per image; a multiply-add is two operations."""
-    assert preparation.reference(RESNET, Store()).operations_per_image == pytest.approx(3.64e9, rel=0.02)
+    assert shared_artifacts.reference(RESNET, Store()).operations_per_image == pytest.approx(3.64e9, rel=0.02)
 
 
 @pytest.mark.usefixtures("store_variable")
@@ -202,7 +206,7 @@ def test_seeded_weights_can_be_made_again(tmp_path: Path) -> None:
     import torch
 
     def tensors(store: Store) -> dict[str, Any]:
-        path = preparation.weights(RESNET, store).path("weights.pt")
+        path = shared_artifacts.weights(RESNET, store).path("weights.pt")
         loaded: dict[str, Any] = torch.load(path, weights_only=True)
         return loaded
 
@@ -281,10 +285,10 @@ class AnswersWrongly(ReturnsEarly):
         return np.roll(self._session(batch), 16, axis=1)
 
 
-def _measurement(cheat: Any) -> measure.Measurement:
+def _measurement(cheat: Any) -> cell_process.Measurement:
     values = ("fp32", 8)
-    measure._measurement = None
-    return measure.enter(Cheat(cheat), RESNET, values, 600.0)
+    cell_process._measurement = None
+    return cell_process.enter(Cheat(cheat), RESNET, values, 600.0)
 
 
 @pytest.mark.usefixtures("store_variable")

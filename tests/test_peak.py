@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
-from machmeter import errors, host, models, peak, preparation
-from machmeter.results import peaks
-from machmeter.results.store import ResultFile, Value
+from machmeter import errors
+from machmeter.machine import host
+from machmeter.measure import peak
+from machmeter.store.lenient import ResultFile, Value
+from machmeter.tables import peaks
+from machmeter.workload import models, shared_artifacts
 
 
 def trial(rate: float, size: int) -> peak._Trial:
@@ -123,7 +126,7 @@ def test_the_library_counts_the_operations_of_the_models(name: str, multiply_add
     """A multiplication and an addition are two operations; attention counts, fused or not."""
     import torch
 
-    counted = preparation.count_operations(models.get(name).build(False).eval(), torch.zeros(1, 3, 224, 224))
+    counted = shared_artifacts.count_operations(models.get(name).build(False).eval(), torch.zeros(1, 3, 224, 224))
     assert counted == pytest.approx(2 * multiply_adds, rel=0.01)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from machmeter import errors
-from machmeter.pullrequest import commits
+from machmeter.pull_request import commits
 
 
 def git(folder: Path, *arguments: str) -> str:

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from machmeter import errors
-from machmeter.pullrequest import budget, plan
-from machmeter.pullrequest.plan import Key, Task
+from machmeter.pull_request import plan
+from machmeter.pull_request.plan import Key, Task
+from machmeter.text import durations
 
 
 def described(kind: str = "time", **more: Any) -> dict[str, Any]:
@@ -151,13 +152,13 @@ def test_each_side_is_first_as_often() -> None:
     [("30m", 1800), ("1h30m", 5400), ("90s", 90), ("2h", 7200), (" 5min ", 300), ("1h1m1s", 3661), ("1H", 3600)],
 )
 def test_a_budget(text: str, seconds: float) -> None:
-    assert budget.parse(text) == seconds
+    assert durations.parse(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "30", "half an hour", "-5m", "0s", "1.5h", "30m1h", "1e9h", "9" * 30 + "h", "٣m"])
 def test_a_budget_that_cannot_be_read(text: str) -> None:
     with pytest.raises(errors.BadBudget, match=r"write a time such as 30m, 1h30m or 90s") as caught:
-        budget.parse(text)
+        durations.parse(text)
     assert caught.value.exit_code == 28
 
 
@@ -166,4 +167,4 @@ def test_a_budget_that_cannot_be_read(text: str) -> None:
     [(-3, "0 s"), (40.4, "40 s"), (89, "89 s"), (90, "2 min"), (1500, "25 min"), (3900, "1 h 5 min")],
 )
 def test_time_as_a_person_says_it(seconds: float, text: str) -> None:
-    assert budget.shown(seconds) == text
+    assert durations.shown(seconds) == text

@@ -12,9 +12,9 @@ import pytest
 import prproject
 from machmeter import errors
 from machmeter.compare import judge
-from machmeter.compare.model import Measurements, Row, Side
-from machmeter.pullrequest import commits, measure, plan, sides
-from machmeter.pullrequest.ledger import Ledger
+from machmeter.compare.documents import Measurements, Row, Side
+from machmeter.pull_request import checkouts, commits, plan, rounds
+from machmeter.pull_request.ledger import Ledger
 from prproject import Scratch, suite
 
 # The sides take turns in being slow: no number of rounds tells anything.
@@ -291,14 +291,14 @@ def test_a_selection_of_nothing_leaves_nothing_behind(scratch: Scratch, tmp_path
 
 
 def test_names_to_choose_from_are_counted() -> None:
-    place = sides.Place(name="base", commit="0" * 40, work=Path("work"), kept=Path("kept"))
+    place = checkouts.Place(name="base", commit="0" * 40, work=Path("work"), kept=Path("kept"))
     names = {f"m{number}.Suite.time_it": {"type": "time"} for number in range(10)}
-    built = sides.Built(place=place, benchmarks=names)
+    built = checkouts.Built(place=place, benchmarks=names)
     items = plan.items(names, ["nosuch"])
     chosen = commits.Commits(top=Path(), prefix="", base="", head="", base_label="", head_label="", base_tip="")
     ledger = Ledger(chosen, {"base": built, "head": built}, {"base": items, "head": items}, None)
     with pytest.raises(errors.NothingSelected, match=r"there are m0.Suite, .*, m7.Suite and 2 more$"):
-        measure.check_selected(ledger, ["nosuch"], [built])
+        rounds.check_selected(ledger, ["nosuch"], [built])
 
 
 def test_two_at_a_time_would_disturb_each_other(scratch: Scratch, tmp_path: Path) -> None:

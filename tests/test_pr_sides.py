@@ -13,8 +13,8 @@ import pytest
 import prproject
 from conftest import MODULE, SUITE
 from machmeter.compare import judge
-from machmeter.compare.model import Measurements, Row, Side
-from machmeter.pullrequest import pins
+from machmeter.compare.documents import Measurements, Row, Side
+from machmeter.pull_request import pin_environments
 from prproject import Scratch
 
 # What `pip wheel` would do for a project of ours, without fetching a build system.
@@ -142,7 +142,7 @@ def test_environments_of_pins_do_not_fill_the_disk(tmp_path: Path) -> None:
         (tmp_path / name / ".complete").touch()
         os.utime(tmp_path / name / ".complete", (age, age))
     (tmp_path / "unfinished").mkdir()
-    pins.remove_old(tmp_path)
+    pin_environments.remove_old(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["newer", "older", "unfinished"]
 
 

@@ -15,11 +15,11 @@ import pytest
 
 import stores
 from machmeter import errors
-from machmeter.changes import detect
-from machmeter.history import cache as caching
-from machmeter.history import changed, files, forked, parsing
+from machmeter.changes import detect, of_history
 from machmeter.site import build, progress, writing
 from machmeter.site.render import find_folder
+from machmeter.store import asv_files, parallel, parsing
+from machmeter.store import cache as caching
 
 
 def made(folder: Path, *, cache: Path | None = None, **more: Any) -> dict[str, bytes]:
@@ -123,11 +123,11 @@ def test_what_older_code_read_and_detected_is_not_used(tmp_path: Path, monkeypat
     stores.foreign(tmp_path / "results")
     age(tmp_path / "results")
     with monkeypatch.context() as older:
-        parse = files.parse
-        older.setattr(files, "parse", lambda content, path: parse(content.replace(b"0.2", b"0.4"), path))
+        parse = asv_files.parse
+        older.setattr(asv_files, "parse", lambda content, path: parse(content.replace(b"0.2", b"0.4"), path))
         older.setattr(detect, "detect_many", lambda series: [[] for _ in series])
         older.setattr(caching, "_code", lambda: "older")
-        older.setattr(changed, "_detector_digest", lambda: "older")
+        older.setattr(of_history, "_detector_digest", lambda: "older")
         before = made(tmp_path, cache=tmp_path / "cache")
     again = made(tmp_path, cache=tmp_path / "cache")
     assert again == made(tmp_path)
@@ -156,7 +156,7 @@ def test_a_process_that_fails_is_one_clear_error(tmp_path: Path) -> None:
 
 @pytest.mark.alone
 def test_processes_share_the_work_in_order() -> None:
-    parts = forked.share(lambda items: (os.getpid(), list(items)), list(range(40)), 2)
+    parts = parallel.share(lambda items: (os.getpid(), list(items)), list(range(40)), 2)
     assert [items for _, items in parts] == [list(range(40))[first :: len(parts)] for first in range(len(parts))]
     assert os.getpid() not in {process for process, _ in parts}
 
@@ -184,7 +184,7 @@ def test_where_threads_run_nothing_is_forked() -> None:
     thread = threading.Thread(target=stop.wait)
     thread.start()
     try:
-        assert forked.share(lambda items: (os.getpid(), list(items)), [1, 2, 3], 2) == [(os.getpid(), [1, 2, 3])]
+        assert parallel.share(lambda items: (os.getpid(), list(items)), [1, 2, 3], 2) == [(os.getpid(), [1, 2, 3])]
     finally:
         stop.set()
         thread.join()

@@ -10,8 +10,9 @@ import pytest
 from packaging.tags import Tag
 from pypi_simple import ProjectPage
 
-from machmeter import errors, releases
-from machmeter.releases import Release
+from machmeter import errors
+from machmeter.running import releases
+from machmeter.running.releases import Release
 
 TAGS = (Tag("cp311", "cp311", "manylinux_2_28_x86_64"), Tag("py3", "none", "any"))
 LINUX, OTHER = "cp311-cp311-manylinux_2_28_x86_64", "cp39-cp39-manylinux_2_28_x86_64"

@@ -21,12 +21,13 @@ import asvstore
 import branches
 import stores
 from branches import Project, bare, git
-from machmeter import asvrun, evidence
-from machmeter.history.model import OK
+from machmeter import asv_names
+from machmeter.history.data import OK
 from machmeter.history.read import read
-from machmeter.publish import layout, scratch
-from machmeter.results import store
+from machmeter.results_branch import paths as paths_module
+from machmeter.results_branch import scratch
 from machmeter.site import build
+from machmeter.store import evidence, lenient
 
 STEM = f"{asvstore.commit_hash(1)[:8]}-env"
 
@@ -92,7 +93,7 @@ def test_a_push_puts_every_file_under_a_name_made_of_its_bytes(project: Project,
     assert sorted(path.rpartition("/")[0] for path in hashed) == ["evidence/here", "results/here"]
     for path in hashed:
         content = git(remote, "cat-file", "blob", f"results:{path}").encode()
-        assert path.endswith(f"{STEM}.{layout.content_hash(content)}.json")
+        assert path.endswith(f"{STEM}.{paths_module.content_hash(content)}.json")
     (result,) = (path for path in hashed if path.startswith("results/"))
     assert git(remote, "cat-file", "blob", f"results:{result}") == (project.results / f"here/{STEM}.json").read_text()
 
@@ -295,7 +296,7 @@ def test_a_remote_that_declines_is_quoted(project: Project, remote: Path) -> Non
 
 
 def test_a_login_in_an_address_is_not_repeated() -> None:
-    from machmeter.publish.repository import plain
+    from machmeter.results_branch.remote import plain
 
     said = "fatal: unable to access 'https://me:secret@example.invalid/x.git/': The requested URL returned error: 403\n"
     assert (
@@ -322,7 +323,7 @@ def test_a_branch_that_is_not_ours_is_left_alone(project: Project, remote: Path)
 def test_a_branch_of_a_newer_format_is_left_alone(project: Project, remote: Path) -> None:
     project.measure(1)
     pushed(project)
-    put(project, remote, layout.MARKER, '{"schema": 2}')
+    put(project, remote, paths_module.MARKER, '{"schema": 2}')
     project.measure(2)
     code, output = project.command("push")
     assert (code, "is of format 2, and this machmeter knows 1: update machmeter" in output) == (40, True)
@@ -471,7 +472,7 @@ def test_a_file_that_is_too_large_is_refused(project: Project) -> None:
     """R11: the remote would refuse it too, and with it everything else."""
     project.measure(1)
     with (project.results / f"here/{STEM}.json").open("a") as stream:
-        stream.truncate(layout.LARGEST_FILE + 1)
+        stream.truncate(paths_module.LARGEST_FILE + 1)
     code, output = project.command("push")
     assert (code, "has more than 50 MiB" in output) == (36, True)
 
@@ -500,7 +501,7 @@ def test_a_machine_whose_name_no_folder_can_have_is_refused(project: Project, na
 
 
 def test_a_run_that_is_not_over_waits_for_the_next_push(project: Project, remote: Path) -> None:
-    alive = {"status": "running", "pid": os.getpid(), "process": asvrun.process_identity(os.getpid())}
+    alive = {"status": "running", "pid": os.getpid(), "process": asv_names.process_identity(os.getpid())}
     project.measure(1, run="r1")
     project.measure(1, run="r2", record=alive)
     output = pushed(project)
@@ -665,7 +666,7 @@ def test_a_list_of_benchmarks_that_cannot_be_read_is_not_overwritten(project: Pr
     """R10: it is never read as empty."""
     project.measure(1)
     pushed(project)
-    put(project, remote, layout.BENCHMARKS, '{"time_old": ')
+    put(project, remote, paths_module.BENCHMARKS, '{"time_old": ')
     before = branches.files(remote)
     project.measure(2)
     code, output = project.command("push")
@@ -779,7 +780,7 @@ def test_the_newest_value_of_each_benchmark_counts(tmp_path: Path) -> None:
     values = {series.benchmark.name: series.value.tolist() for series in history.series}
     assert values == {"b.time_a": [1.0], "b.time_b": [2.0]}
     assert len(history.runs) == 1
-    (file,), _ = store.read_all(tmp_path)
+    (file,), _ = lenient.read_all(tmp_path)
     assert {name: value.number for (name, _), value in file.values.items()} == {"b.time_a": 1.0, "b.time_b": 2.0}
 
 
@@ -804,7 +805,7 @@ def test_a_newer_failure_counts_and_what_was_skipped_does_not(tmp_path: Path) ->
     series = {item.benchmark.name: item for item in read(tmp_path).series}
     assert series["time_a"].state.tolist() != [OK]
     assert (series["time_b"].state.tolist(), series["time_b"].value.tolist()) == ([OK], [1.0])
-    (file,), _ = store.read_all(tmp_path)
+    (file,), _ = lenient.read_all(tmp_path)
     assert {name: value.number for (name, _), value in file.values.items()} == {"time_a": None, "time_b": 1.0}
 
 
@@ -931,13 +932,13 @@ def test_the_size_budget_is_computed_from_the_runs_that_are_here(project: Projec
 
 def test_the_size_budget_is_what_git_really_takes(project: Project, remote: Path) -> None:
     """Pushed one by one and packed as a server packs, ten small runs take no more than was said, and not much less."""
-    from machmeter.publish import budget, collect
+    from machmeter.results_branch import collect, size
 
     for number in range(1, 11):
         project.measure(number, value=number / 7, started=1_700_000_000_000 + number)
         pushed(project)
     git(remote, "gc", "--quiet")
     packs = sum(path.stat().st_size for path in (remote / "objects/pack").iterdir() if path.suffix in (".pack", ".idx"))
-    said = budget.budget(collect.collect([collect.of_project(project.folder)]))
+    said = size.budget(collect.collect([collect.of_project(project.folder)]))
     computed = said.packed * said.runs + said.fixed
     assert 0.5 * computed < packs < computed

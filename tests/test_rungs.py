@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from machmeter import rungs
 from machmeter.errors import BadSetting, UnknownName
-from machmeter.launch import Launch
+from machmeter.workload import rungs
+from machmeter.workload.launch import Launch
 
 
 def write(tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, Project, make_project
-from machmeter import errors, runners
+from machmeter import errors
+from machmeter.runners import machine_list
 
 XEON = """
 [[runner]]
@@ -34,26 +35,26 @@ workflows = ["benchmark", "benchmark-pr"]
 
 def _project(folder: Path, text: str) -> Path:
     (folder / ".github").mkdir(parents=True)
-    (folder / runners.FILE).write_text(text)
+    (folder / machine_list.FILE).write_text(text)
     (folder / "requirements").mkdir()
     (folder / "requirements/minimal.txt").write_text("numpy==2.4.6\n")
     return folder
 
 
 def test_one_job_for_each_machine_of_a_workflow(tmp_path: Path) -> None:
-    found = runners.check(_project(tmp_path, XEON + GPU))
-    assert runners.matrix(found, "benchmark") == {
+    found = machine_list.check(_project(tmp_path, XEON + GPU))
+    assert machine_list.matrix(found, "benchmark") == {
         "include": [
             {"name": "xeon", "labels": ["self-hosted", "linux", "machmeter-xeon"]},
             {"name": "gpu", "labels": ["self-hosted", "linux", "machmeter-gpu"]},
         ]
     }
-    assert [job["name"] for job in runners.matrix(found, "benchmark-pr")["include"]] == ["gpu"]
+    assert [job["name"] for job in machine_list.matrix(found, "benchmark-pr")["include"]] == ["gpu"]
 
 
 def test_versions_has_one_job_for_each_library_of_a_machine(tmp_path: Path) -> None:
-    found = runners.check(_project(tmp_path, XEON + GPU))
-    jobs = runners.matrix(found, "versions")["include"]
+    found = machine_list.check(_project(tmp_path, XEON + GPU))
+    jobs = machine_list.matrix(found, "versions")["include"]
     assert [(job["name"], job["library"]) for job in jobs] == [("xeon", "openvino"), ("xeon", "torch")]
 
 
@@ -69,7 +70,7 @@ def test_the_matrix_is_handed_to_the_job_that_starts_the_others(
     for workflow in ("benchmark", "versions"):
         done = CliRunner().invoke(app, ["runners", "matrix", "--for", workflow, "--project", str(project)])
         assert done.exit_code == 0
-        assert json.loads(done.output) == runners.matrix(runners.load(project), workflow)  # type: ignore[arg-type]
+        assert json.loads(done.output) == machine_list.matrix(machine_list.load(project), workflow)  # type: ignore[arg-type]
     assert output.read_text().splitlines() == [
         'matrix={"include": [{"name": "gpu", "labels": ["self-hosted", "linux", "machmeter-gpu"]}]}',
         "any=true",
@@ -110,19 +111,19 @@ def test_the_matrix_is_handed_to_the_job_that_starts_the_others(
 )
 def test_a_list_that_cannot_be_used_is_refused(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(errors.RunnersInvalid) as caught:
-        runners.check(_project(tmp_path, text))
+        machine_list.check(_project(tmp_path, text))
     assert words in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
 
 
 def test_a_missing_list_is_told(tmp_path: Path) -> None:
     with pytest.raises(errors.RunnersInvalid, match="it lists the machines that measure"):
-        runners.load(tmp_path)
+        machine_list.load(tmp_path)
 
 
 def test_an_unknown_machine_is_told(tmp_path: Path) -> None:
     with pytest.raises(errors.UnknownName, match=r"unknown runner 'epyc': \.github/runners\.toml has xeon"):
-        runners.get(_project(tmp_path, XEON), "epyc")
+        machine_list.get(_project(tmp_path, XEON), "epyc")
 
 
 @pytest.fixture
@@ -147,8 +148,10 @@ def _measured(project: Project, machine: str, commit: str, stack: str, run: str 
 
 def _pending(project: Project, most: int = 20) -> list[str]:
     (project.folder / ".github").mkdir(exist_ok=True)
-    (project.folder / runners.FILE).write_text(XEON)
-    return runners.pending(project.folder, project.results, runners.get(project.folder, "xeon"), "minimal", most)
+    (project.folder / machine_list.FILE).write_text(XEON)
+    return machine_list.pending(
+        project.folder, project.results, machine_list.get(project.folder, "xeon"), "minimal", most
+    )
 
 
 def test_a_machine_measures_what_is_new_since_its_own_last_results(history: Project) -> None:
@@ -193,30 +196,30 @@ def test_a_host_of_any_name_is_filed_under_the_machine_s(
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
     with pytest.raises(errors.BadSetting, match="run 'machmeter runners name xeon'"):
-        runners.check_name("xeon")
-    runners.name_machine(history.folder, "xeon")
-    runners.check_name("xeon")
+        machine_list.check_name("xeon")
+    machine_list.name_machine(history.folder, "xeon")
+    machine_list.check_name("xeon")
     with pytest.raises(errors.BadSetting, match=r"under 'xeon', not 'gpu': remove ~/\.asv-machine\.json"):
-        runners.check_name("gpu")
+        machine_list.check_name("gpu")
 
 
 TWO = XEON.replace('["minimal"]', '["minimal", "other"]')
 
 
 @pytest.fixture
-def two_stacks(history: Project, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, runners.Runner]:
+def two_stacks(history: Project, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, machine_list.Runner]:
     """A machine with two stacks, which asv knows by its name."""
     (history.folder / ".github").mkdir()
-    (history.folder / runners.FILE).write_text(TWO)
-    monkeypatch.setattr(runners, "check_name", lambda name: None)
-    return history.folder, runners.get(history.folder, "xeon")
+    (history.folder / machine_list.FILE).write_text(TWO)
+    monkeypatch.setattr(machine_list, "check_name", lambda name: None)
+    return history.folder, machine_list.get(history.folder, "xeon")
 
 
 def test_a_stack_that_cannot_run_does_not_keep_the_next_from_being_measured(
-    two_stacks: tuple[Path, runners.Runner], monkeypatch: pytest.MonkeyPatch
+    two_stacks: tuple[Path, machine_list.Runner], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project, runner = two_stacks
-    head, asked = runners.pending(project, project / "results", runner, "minimal", 1)[0], []
+    head, asked = machine_list.pending(project, project / "results", runner, "minimal", 1)[0], []
 
     def run(project: Path, stack: str, arguments: list[str]) -> bool:
         asked.append((stack, Path(arguments[0].removeprefix("HASHFILE:")).read_text(), arguments[1:]))
@@ -224,23 +227,23 @@ def test_a_stack_that_cannot_run_does_not_keep_the_next_from_being_measured(
             raise errors.RunFailed("asv stopped with exit code 1")
         return True
 
-    monkeypatch.setattr(runners.stacks, "run", run)
+    monkeypatch.setattr(machine_list.stacks, "run", run)
     with pytest.raises(errors.RunFailed, match="asv stopped with exit code 1"):
-        runners.measure(project, project / "results", runner, ["HEAD"], "", 20, print)
+        machine_list.measure(project, project / "results", runner, ["HEAD"], "", 20, print)
     patterns = ["-b", r"^control\."]
     assert asked == [("minimal", f"{head}\n", patterns), ("other", f"{head}\n", patterns)]
 
 
-def test_an_unknown_commit_is_told(two_stacks: tuple[Path, runners.Runner]) -> None:
+def test_an_unknown_commit_is_told(two_stacks: tuple[Path, machine_list.Runner]) -> None:
     project, runner = two_stacks
     with pytest.raises(errors.BadSetting, match="no commit 'v99'"):
-        runners.measure(project, project / "results", runner, ["v99"], "", 20, print)
+        machine_list.measure(project, project / "results", runner, ["v99"], "", 20, print)
 
 
 def test_a_comparison_goes_on_with_the_next_stack_and_ends_with_what_failed(
-    two_stacks: tuple[Path, runners.Runner], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    two_stacks: tuple[Path, machine_list.Runner], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from machmeter.pullrequest import command
+    from machmeter.pull_request import command
 
     project, runner = two_stacks
     asked = []
@@ -252,16 +255,16 @@ def test_a_comparison_goes_on_with_the_next_stack_and_ends_with_what_failed(
 
     monkeypatch.setattr(command, "run", run)
     with pytest.raises(errors.RunFailed, match="minimal: asv stopped"):
-        runners.compare(project, tmp_path / "head", runner, "main", "abc", "", tmp_path, print)
+        machine_list.compare(project, tmp_path / "head", runner, "main", "abc", "", tmp_path, print)
     assert asked == [
         (tmp_path / "head", "main", "abc", stack, tmp_path / stack, 1800.0) for stack in ("minimal", "other")
     ]
 
 
 def test_an_interruption_ends_a_comparison_at_once(
-    two_stacks: tuple[Path, runners.Runner], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    two_stacks: tuple[Path, machine_list.Runner], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from machmeter.pullrequest import command
+    from machmeter.pull_request import command
 
     def run(*arguments: object, **settings: object) -> None:
         raise errors.Interrupted("ended")
@@ -269,10 +272,10 @@ def test_an_interruption_ends_a_comparison_at_once(
     project, runner = two_stacks
     monkeypatch.setattr(command, "run", run)
     with pytest.raises(errors.Interrupted):
-        runners.compare(project, project, runner, "main", "abc", "", tmp_path, print)
+        machine_list.compare(project, project, runner, "main", "abc", "", tmp_path, print)
 
 
 def test_the_project_s_own_list_is_right() -> None:
     done = subprocess.run(["git", "-C", str(ROOT), "ls-files", ".github"], capture_output=True, text=True, check=True)
     assert ".github/runners.toml" in done.stdout
-    assert {runner.name for runner in runners.check(ROOT)} == {"xeon", "gpu"}
+    assert {runner.name for runner in machine_list.check(ROOT)} == {"xeon", "gpu"}

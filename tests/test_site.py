@@ -24,11 +24,12 @@ import pytest
 import stores
 from machmeter.changes.judge import Change as Judged
 from machmeter.errors import MachmeterError, NoResults, SiteUnbuildable
-from machmeter.history import encode
 from machmeter.history.read import read
-from machmeter.site import build, curves, plots, serve, svg, swap, words
+from machmeter.site import build, history_plot, plots, serve, svg, swap
+from machmeter.site.data import encode
 from machmeter.site.pages import compare
 from machmeter.site.render import POLICY, find_folder
+from machmeter.text import numbers as numbers_module
 
 ROOT = Path(__file__).parents[1]
 
@@ -524,18 +525,18 @@ def test_real_stores_build_and_their_pages_are_light(tmp_path: Path, name: str, 
     ],
 )
 def test_values_are_written_with_their_unit(number: float | None, unit: str, text: str) -> None:
-    assert words.value(number, unit) == text
+    assert numbers_module.value(number, unit) == text
 
 
 def test_file_names_are_the_name_where_that_is_safe() -> None:
-    assert words.files(["ResNet50", "resnet50", "a/b", "index", "ViTB16"]) == {
-        "ResNet50": words.slug("ResNet50"),
-        "resnet50": words.slug("resnet50"),
-        "a/b": words.slug("a/b"),
-        "index": words.slug("index"),
+    assert numbers_module.files(["ResNet50", "resnet50", "a/b", "index", "ViTB16"]) == {
+        "ResNet50": numbers_module.slug("ResNet50"),
+        "resnet50": numbers_module.slug("resnet50"),
+        "a/b": numbers_module.slug("a/b"),
+        "index": numbers_module.slug("index"),
         "ViTB16": "ViTB16",
     }
-    assert re.fullmatch(r"a-b-[0-9a-f]{8}", words.slug("a/b"))
+    assert re.fullmatch(r"a-b-[0-9a-f]{8}", numbers_module.slug("a/b"))
 
 
 @pytest.mark.parametrize(
@@ -559,15 +560,15 @@ def test_two_numbers_are_judged_by_direction_and_noise(
 
 def test_a_series_is_thinned_to_the_ends_of_every_pixel() -> None:
     x, y = np.arange(1000) / 10, np.arange(1000) % 7.0
-    across, down = curves.thin(x, y, 100)
+    across, down = history_plot.thin(x, y, 100)
     assert len(across) == len(down) == 200
     assert (down.min(), down.max()) == (0.0, 6.0)
-    assert [len(column) for column in curves.thin(x[:50], y[:50], 100)] == [50, 50]
+    assert [len(column) for column in history_plot.thin(x[:50], y[:50], 100)] == [50, 50]
 
 
 def test_thinning_keeps_the_gaps_of_a_series() -> None:
     x, y = np.arange(12) / 4, np.array([1.0, 3, 2, np.nan, 2, 1, 3, 2, np.nan, np.nan, 5, 5])
-    across, down = curves.thin(x, y, 3)
+    across, down = history_plot.thin(x, y, 3)
     assert across.tolist()[:2] == [0.0, 0.25]
     assert [str(value) for value in down] == ["1.0", "3.0", "nan", "1.0", "3.0", "nan", "5.0"]
 
@@ -623,7 +624,11 @@ def test_the_browser_writes_values_as_the_build_does(tmp_path: Path) -> None:
         f"const numbers = {json.dumps(numbers)}, units = {json.dumps(units)};\n"
         "console.log(JSON.stringify(numbers.flatMap((n) => [percent(n), ...units.map((u) => value(n, u))])));"
     )
-    expected = [text for n in numbers for text in (words.percent(n), *(words.value(n, unit) for unit in units))]
+    expected = [
+        text
+        for n in numbers
+        for text in (numbers_module.percent(n), *(numbers_module.value(n, unit) for unit in units))
+    ]
     assert run_module(tmp_path, program) == expected
 
 
@@ -656,8 +661,8 @@ def test_the_browser_reads_columns_as_they_were_written(tmp_path: Path, spread: 
 
 def test_days_below_a_plot_do_not_overlap() -> None:
     days = [(float(at), f"2026-01-{at + 1:02}") for at in range(28)]
-    line = curves.Curve(x=np.arange(28.0), y=np.ones(28))
-    drawn = str(curves.history([line], unit="s", label="", dates=days))
+    line = history_plot.Curve(x=np.arange(28.0), y=np.ones(28))
+    drawn = str(history_plot.history([line], unit="s", label="", dates=days))
     labels = re.findall(r'<text x="([\d.]+)" y="310"( text-anchor="middle")?>2026', drawn)
     assert len(labels) >= 6
     ends = [(float(x) - 36, float(x) + 36) if centred else (float(x), float(x) + 72) for x, centred in labels]

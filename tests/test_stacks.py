@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, make_project
-from machmeter import asvcall, asvrun, derived, errors, stacks
+from machmeter import asv_names, errors
+from machmeter.running import asv, configurations, stacks
 
 
 def pins(name: str) -> dict[str, str]:
@@ -79,7 +80,7 @@ def test_a_derived_configuration_keeps_the_projects_store(tmp_path: Path) -> Non
     """It lies in another folder, and asv resolves paths from there."""
     own = {"version": 1, "repo": ".", "results_dir": "kept/results", "env_dir": ".asv/env", "branches": ["main"]}
     (tmp_path / "asv.conf.json").write_text(json.dumps({**own, "matrix": {"env": {"STACK": ["cpu"]}}}))
-    path = derived.write(tmp_path, "ipex", {"matrix": {"env": {"STACK": ["ipex"]}}})
+    path = configurations.write(tmp_path, "ipex", {"matrix": {"env": {"STACK": ["ipex"]}}})
     assert path == tmp_path / ".asv" / "conf" / "ipex.json"
     assert json.loads(path.read_text()) == {
         "version": 1,
@@ -95,7 +96,7 @@ def test_a_derived_configuration_keeps_the_projects_store(tmp_path: Path) -> Non
 
 def test_results_and_evidence_of_a_derived_configuration_lie_with_all_others(tmp_path: Path) -> None:
     project = make_project(tmp_path / "project", tmp_path / "home", {"sleeper": {}})
-    configuration = derived.write(project.folder, "other", {})
+    configuration = configurations.write(project.folder, "other", {})
     for arguments in ([], ["--config", str(configuration)]):
         done = project.asv_run(*arguments, "-b", "sleeper.*time_forward")
         assert done.returncode == 0, done.stdout + done.stderr
@@ -108,8 +109,8 @@ def test_results_and_evidence_of_a_derived_configuration_lie_with_all_others(tmp
 
 def test_a_project_without_a_working_tree_here_is_measured_from_its_address(tmp_path: Path) -> None:
     (tmp_path / "asv.conf.json").write_text('{"repo": "https://git.invalid/project.git"}')
-    path = derived.write(tmp_path, "x", {})
-    assert asvrun.read_configuration(path)["repo"] == "https://git.invalid/project.git"
+    path = configurations.write(tmp_path, "x", {})
+    assert asv_names.read_configuration(path)["repo"] == "https://git.invalid/project.git"
 
 
 def test_what_would_make_the_label_a_lie_is_refused() -> None:
@@ -153,5 +154,5 @@ def test_a_stack_is_run_in_an_environment_of_its_own(tmp_path: Path) -> None:
 def test_arguments_that_asv_does_not_know_are_one_line() -> None:
     """asv exits with 2 for them, as it does for a benchmark that failed."""
     with pytest.raises(errors.BadSetting, match="asv run: unrecognized arguments: --bogus"):
-        asvcall.check(["--bogus"])
-    asvcall.check(["-b", "control", "HEAD~3..HEAD"])
+        asv.check(["--bogus"])
+    asv.check(["-b", "control", "HEAD~3..HEAD"])

@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, make_project
-from machmeter import backends, bench, cells, gpu, models
+from machmeter import backends
+from machmeter.machine import gpu
+from machmeter.running import bench
+from machmeter.workload import cells, models
 
 FRAMEWORKS = ("torch", "torchvision", "timm", "torchao", "onnx", "onnxscript", "onnxruntime", "openvino", "nncf")
 

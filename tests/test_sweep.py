@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from conftest import ROOT, Project, make_project
-from machmeter import cells, derived, errors, libraries, models, sweep, swept
-from machmeter.artifacts import Recipe
-from machmeter.listing import Listing
+from machmeter import errors
+from machmeter.running import configurations, libraries, sweep
+from machmeter.workload import cells, models, swept
+from machmeter.workload.artifacts import Recipe
+from machmeter.workload.pinned import Listing
 
 RESNET = [models.get("ResNet50")]
 
@@ -177,7 +179,7 @@ def test_artifacts_keep_to_what_the_sweep_began_with(tmp_path: Path, monkeypatch
     first = sweep.Preparing(Listing(path=tmp_path / "list.json"))
     made = first.obtain(recipe, build)
     begun = Listing(path=tmp_path / "list.json").replaced(first.used)
-    monkeypatch.setattr("machmeter.artifacts.installed_version", lambda name: "upgraded")
+    monkeypatch.setattr("machmeter.workload.artifacts.installed_version", lambda name: "upgraded")
     assert sweep.Preparing(begun).obtain(recipe, build) == made
     assert sweep.Preparing(Listing(path=tmp_path / "list.json")).obtain(recipe, build) != made  # --again
     made.path("data").write_text("damaged")
@@ -285,5 +287,5 @@ def test_a_version_that_does_not_exist_is_told_before_anything_runs(tmp_path: Pa
     assert done.returncode == 13
     (line,) = done.stderr.splitlines()
     assert line == "machmeter: onnxruntime 1.18.7 does not exist: the nearest are 1.18.0, 1.18.1, 1.19.0, 1.19.2"
-    assert not (project.folder / derived.FOLDER).exists()
+    assert not (project.folder / configurations.FOLDER).exists()
     assert not (project.home / "store").exists()

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from machmeter.results.show import print_table
-from machmeter.results.store import read_all
-from machmeter.results.table import Row, build
+from machmeter.store.lenient import read_all
+from machmeter.tables.cells_table import Row, build
+from machmeter.tables.show_cells import print_table
 
 COLUMNS = ["result", "params", "version", "started_at", "duration", "samples"]
 
@@ -354,7 +354,7 @@ def test_other_machines_are_not_mixed_in(tmp_path: Path) -> None:
 
 
 def test_best_first_then_failed_then_not_available() -> None:
-    from machmeter.results.table import _rank
+    from machmeter.tables.cells_table import _rank
 
     def row(status: Any, speed: float | None) -> Row:
         return Row(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from machmeter import throughput
 from machmeter.errors import CellFailed
+from machmeter.measure import throughput
 
 MS = 1_000_000  # nanoseconds
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from machmeter.results import table
-from machmeter.results.show_versions import WIDTH, print_versions
-from machmeter.results.versions import Series, Versions, build
+from machmeter.tables import cells_table
+from machmeter.tables.show_versions import WIDTH, print_versions
+from machmeter.tables.versions_table import Series, Versions, build
 from test_table import write_results
 
 CELL = "cpu.openvino.ResNet50(int8, 8)"
@@ -223,7 +223,7 @@ def test_a_sweep_does_not_stand_in_the_main_table(tmp_path: Path) -> None:
     swept["results"][benchmark][0], swept["results"][benchmark][3] = [0.2], 1_800_000_000_000
     path.with_name("aaaaaaaa-virtualenv-py3.11-openvino2024.0.0.json").write_text(json.dumps(swept))
     write(tmp_path, "2024.0.0", measured(200.0, started_at=1.8e9))
-    (row,) = table.build(tmp_path / "results", "here").rows
+    (row,) = cells_table.build(tmp_path / "results", "here").rows
     assert (row.p50_ms, row.environment) == (100.0, "env")
 
 

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from conftest import ROOT
-from machmeter import doctor, host
+from machmeter import doctor
+from machmeter.machine import host
 
 ACTIONS = Path(__file__).parent / "actions"
 USES = re.compile(r"uses: (actions/[a-z-]+)@([0-9a-f]{40})")

@@ -17,9 +17,9 @@ import yaml
 
 from acting import program
 from conftest import ROOT
-from machmeter import runners
 from machmeter.cli import app
-from machmeter.publish import layout
+from machmeter.results_branch import paths
+from machmeter.runners import machine_list
 
 FOLDER = ROOT / ".github" / "workflows"
 WORKFLOWS = {path.stem: yaml.safe_load(path.read_text()) for path in sorted(FOLDER.glob("*.yml"))}
@@ -69,7 +69,7 @@ def test_what_is_kept_of_a_sweep_is_what_is_new(tmp_path: Path) -> None:
     new = ["xeon/a1b2c3d4-virtualenv-py3.11-STACKminimal.json", "xeon/a1b2c3d4-virtualenv-py3.11-STACKcpu-only.json",
            "xeon/a1b2c3d4-virtualenv-py3.11-openvino2026.4.0.json", "xeon/machine.json", "benchmarks.json"]  # fmt: skip
     stem = "a1b2c3d4-virtualenv-py3.11-STACKminimal"
-    pulled = [layout.path_of("result", "xeon", stem, content).removeprefix("results/") for content in (b"1", b"2")]
+    pulled = [paths.path_of("result", "xeon", stem, content).removeprefix("results/") for content in (b"1", b"2")]
     for folder in ("results", "evidence"):
         for name in (*new, *pulled):
             (tmp_path / folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -124,7 +124,7 @@ def test_every_label_is_of_a_machine_in_the_list_or_hosted() -> None:
             assert [step["run"] for step in plan["steps"] if step.get("id") == "machines"] == [
                 f"machmeter runners matrix --for {name}"
             ]
-    assert all("self-hosted" in runner.labels for runner in runners.load(ROOT))
+    assert all("self-hosted" in runner.labels for runner in machine_list.load(ROOT))
 
 
 def test_no_machine_of_the_list_is_reachable_from_a_pull_request() -> None:

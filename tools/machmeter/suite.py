@@ -11,28 +11,31 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from machmeter import backends, gpu, measure, metrics, models, offline
+from machmeter import backends, metrics
 from machmeter.backends.base import Backend
-from machmeter.cells import parameters
-from machmeter.models import Model
+from machmeter.machine import gpu
+from machmeter.measure import cell_process, offline
+from machmeter.workload import models
+from machmeter.workload.cells import parameters
+from machmeter.workload.models import Model
 
 TIMEOUT_SECONDS = 1200.0
 
 
 def _survey(*_: object) -> None:
-    measure.current().survey()
+    cell_process.current().survey()
 
 
 def _prepare_forward(*_: object) -> None:
-    measure.current().prepare_forward()
+    cell_process.current().prepare_forward()
 
 
 def _prepare_timing(*_: object) -> None:
-    measure.current().prepare_timing()
+    cell_process.current().prepare_timing()
 
 
 def _prepare_offline(*_: object) -> None:
-    measure.current().prepare_offline()
+    cell_process.current().prepare_offline()
 
 
 def _measures(setup: Callable[..., None]) -> Callable[[Any], Any]:
@@ -65,16 +68,16 @@ class Timing:
 
     def setup(self, *values: object) -> None:
         """Say which cell this process measures; the set-up of the benchmark method does the rest."""
-        measure.enter(self.backend, self.model, values, float(self.timeout))
+        cell_process.enter(self.backend, self.model, values, float(self.timeout))
 
     def teardown(self, *_: object) -> None:
         """Refuse the last call if it was not what it seems."""
-        measure.current().check()
+        cell_process.current().check()
 
     @_measures(_prepare_timing)
     def time_forward(self, *_: object) -> None:
         """Time one forward call of one batch."""
-        measure.current().forward()
+        cell_process.current().forward()
 
 
 class Surveyed(Timing):
@@ -83,7 +86,7 @@ class Surveyed(Timing):
     @_measures(_prepare_forward)
     def peakmem_forward(self, *_: object) -> None:
         """Measure the peak resident memory of a process that loads the cell and runs it."""
-        measure.current().forward()
+        cell_process.current().forward()
 
     @_measures(_survey)
     def track_prepare_time(self, *_: object) -> float:
@@ -116,7 +119,7 @@ class Surveyed(Timing):
         return float(self._fact("track_sqnr"))
 
     def _fact(self, name: str) -> Any:
-        facts = measure.current().facts
+        facts = cell_process.current().facts
         if name not in facts:
             from asv_runner.benchmarks.mark import SkipNotImplemented
 

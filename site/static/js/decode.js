@@ -1,4 +1,4 @@
-// The columns of the data files as numbers. `tools/machmeter/history/encode.py` writes them; the schemas describe them.
+// The columns of the data files as numbers. `tools/machmeter/site/data/encode.py` writes them; the schemas describe them.
 const LETTERS = Array.from({ length: 92 }, (_, at) => at + 35).filter((code) => code !== 92).slice(0, 90);
 const CODE = new Int16Array(128).fill(-1);
 LETTERS.forEach((letter, at) => { CODE[letter] = at; });

@@ -1,4 +1,4 @@
-// How values and dates are written. `tools/machmeter/site/words.py` writes them alike at build time.
+// How values and dates are written. `tools/machmeter/text/numbers.py` writes them alike at build time.
 export const NONE = "–";
 const SCALES = {
   seconds: [[1e-9, "ns"], [1e-6, "µs"], [1e-3, "ms"], [1, "s"]],

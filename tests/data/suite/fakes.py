@@ -8,8 +8,8 @@ import time
 
 import numpy as np
 
-from machmeter import models
-from machmeter.artifacts import Recipe
+from machmeter.workload import models
+from machmeter.workload.artifacts import Recipe
 
 SMALL = models.Model(
     name="Small", version=1, packages=(), build=lambda pretrained: None, family="convolutional", input_shape=(3, 8, 8)

@@ -9,8 +9,8 @@ import importlib
 import pkgutil
 
 from machmeter.backends.base import Backend, Options, Session, unsupported
-from machmeter.cells import runtime
 from machmeter.errors import UnknownName
+from machmeter.workload.cells import runtime
 
 __all__ = ["Backend", "Options", "Session", "get", "name_of", "names", "unsupported"]
 

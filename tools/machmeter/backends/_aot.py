@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from machmeter import host
-from machmeter.artifacts import Artifact, Recipe, Store
 from machmeter.backends import _snippet, _torch
-from machmeter.models import Model
+from machmeter.machine import host
+from machmeter.workload.artifacts import Artifact, Recipe, Store
+from machmeter.workload.models import Model
 
 PACKAGE = "model.pt2"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from machmeter.models import Model
+from machmeter.workload.models import Model
 
 
 def program(

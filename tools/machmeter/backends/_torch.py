@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from machmeter.artifacts import Artifact
 from machmeter.backends import _snippet
-from machmeter.models import Model
+from machmeter.workload.artifacts import Artifact
+from machmeter.workload.models import Model
 
 _CACHE_VARIABLE = "TORCHINDUCTOR_CACHE_DIR"  # read by inductor at every compilation
 

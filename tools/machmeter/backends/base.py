@@ -9,10 +9,10 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from machmeter import gpu, host
-from machmeter.artifacts import Artifact, Store
-from machmeter.models import Model
-from machmeter.throughput import Interval
+from machmeter.machine import gpu, host
+from machmeter.measure.throughput import Interval
+from machmeter.workload.artifacts import Artifact, Store
+from machmeter.workload.models import Model
 
 Options = Mapping[str, str]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from machmeter import preparation
-from machmeter.artifacts import Artifact, Store
 from machmeter.backends import _torch
-from machmeter.models import Model
+from machmeter.workload import shared_artifacts
+from machmeter.workload.artifacts import Artifact, Store
+from machmeter.workload.models import Model
 
 
 class Eager:
@@ -28,7 +28,7 @@ class Eager:
 
     def prepare(self, model: Model, precision: str, store: Store, *, batch: int, **options: str) -> Artifact:
         """Return the weights: eager needs nothing else."""
-        return preparation.weights(model, store)
+        return shared_artifacts.weights(model, store)
 
     def load(
         self, model: Model, artifact: Artifact, precision: str, *, batch: int, threads: int, **options: str
@@ -38,7 +38,7 @@ class Eager:
 
         _torch.set_threads(threads)
         channels_last = options["layout"] == "channels_last"
-        module = preparation.module(model, artifact)
+        module = shared_artifacts.module(model, artifact)
         if channels_last:
             module = module.to(memory_format=torch.channels_last)
         return _torch.TorchSession(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from machmeter import host, preparation
-from machmeter.artifacts import Artifact, Recipe, Store
 from machmeter.backends import _aot, _torch
 from machmeter.errors import NoResults
-from machmeter.models import Model
+from machmeter.machine import host
+from machmeter.workload import shared_artifacts
+from machmeter.workload.artifacts import Artifact, Recipe, Store
+from machmeter.workload.models import Model
 
 CACHE = "compile-cache"
 
@@ -39,8 +40,8 @@ class Inductor:
 
     def prepare(self, model: Model, precision: str, store: Store, *, batch: int, **options: str) -> Artifact:
         """Compile, cold: nothing that an earlier compilation left on the machine is used."""
-        weights = preparation.weights(model, store)
-        identity = preparation.identity(
+        weights = shared_artifacts.weights(model, store)
+        identity = shared_artifacts.identity(
             model, backend=self.name, recipe=self.version, precision=precision, batch=batch, **options
         )
         threads = host.thread_budget()
@@ -72,7 +73,7 @@ class Inductor:
         if options["mode"] == "aot":
             return _aot.load(model, artifact, batch=batch, threads=threads, details={})
         _torch.warm_compiler(artifact.path(CACHE))
-        return _compiled(model, preparation.weights(model, artifact.store()), precision, batch, threads)
+        return _compiled(model, shared_artifacts.weights(model, artifact.store()), precision, batch, threads)
 
     def snippet(
         self, model: Model, artifact: Artifact, precision: str, *, batch: int, threads: int, **options: str
@@ -98,7 +99,7 @@ class Inductor:
 def _exported(model: Model, weights: Artifact, batch: int) -> Any:
     import torch
 
-    module = preparation.module(model, weights).to(memory_format=torch.channels_last)
+    module = shared_artifacts.module(model, weights).to(memory_format=torch.channels_last)
     example = torch.from_numpy(_torch.example_batch(model.input_shape, batch, channels_last=True))
     return torch.export.export(module, (example,))
 
@@ -107,7 +108,7 @@ def _compiled(model: Model, weights: Artifact, precision: str, batch: int, threa
     import torch
 
     _torch.set_threads(threads)
-    module = preparation.module(model, weights).to(memory_format=torch.channels_last)
+    module = shared_artifacts.module(model, weights).to(memory_format=torch.channels_last)
     return _torch.TorchSession(
         torch.compile(module, dynamic=False),
         batch=_torch.example_batch(model.input_shape, batch, channels_last=True),

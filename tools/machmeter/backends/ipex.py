@@ -6,10 +6,10 @@ import contextlib
 import importlib.util
 from typing import Any
 
-from machmeter import preparation
-from machmeter.artifacts import Artifact, Store, installed_version
 from machmeter.backends import _aot, _torch
-from machmeter.models import Model
+from machmeter.workload import shared_artifacts
+from machmeter.workload.artifacts import Artifact, Store, installed_version
+from machmeter.workload.models import Model
 
 TORCH = "2.8"  # its last release, 2.8.0, is built for this one and refuses any other
 
@@ -57,7 +57,7 @@ class Ipex:
 
     def prepare(self, model: Model, precision: str, store: Store, *, batch: int, **options: str) -> Artifact:
         """Return the weights: the extension optimizes when it loads."""
-        return preparation.weights(model, store)
+        return shared_artifacts.weights(model, store)
 
     def load(
         self, model: Model, artifact: Artifact, precision: str, *, batch: int, threads: int, **options: str
@@ -69,7 +69,7 @@ class Ipex:
         _torch.set_threads(threads)
         mode = options["mode"]
         example = _torch.example_batch(model.input_shape, batch, channels_last=True)
-        module = preparation.module(model, artifact).to(memory_format=torch.channels_last)
+        module = shared_artifacts.module(model, artifact).to(memory_format=torch.channels_last)
         kind = torch.bfloat16 if precision == "bf16" else torch.float32
         # Compiling packs the weights itself.
         module = ipex.optimize(module, dtype=kind, inplace=True, weights_prepack=mode != "compile")

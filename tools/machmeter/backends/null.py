@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from machmeter.artifacts import Artifact, Recipe, Store
 from machmeter.errors import Unsupported
-from machmeter.models import Model
+from machmeter.workload.artifacts import Artifact, Recipe, Store
+from machmeter.workload.models import Model
 
 
 class NullSession:

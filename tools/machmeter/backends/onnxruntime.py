@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from machmeter import host, preparation
-from machmeter.artifacts import Artifact, Recipe, Store
 from machmeter.backends import _snippet
 from machmeter.errors import CellFailed
-from machmeter.models import Model
-from machmeter.throughput import Interval
+from machmeter.machine import host
+from machmeter.measure.throughput import Interval
+from machmeter.workload import shared_artifacts
+from machmeter.workload.artifacts import Artifact, Recipe, Store
+from machmeter.workload.models import Model
 
 PROVIDER = "CPUExecutionProvider"
 CALIBRATION_BATCH = 1
@@ -189,7 +190,7 @@ class OnnxRuntime:
 
     def prepare(self, model: Model, precision: str, store: Store, *, batch: int, **options: str) -> Artifact:
         """Return the ONNX export for fp32, or a quantized copy of it."""
-        exported = preparation.onnx(model, store)
+        exported = shared_artifacts.onnx(model, store)
         if precision == "fp32":
             return exported
         # Without VNNI two int8 products are added in 16 bits and may saturate: 7-bit weights avoid it.
@@ -197,7 +198,7 @@ class OnnxRuntime:
         operators = static_operators(model) if precision == "int8" else None
         recipe = Recipe(
             kind="onnxruntime",
-            identity=preparation.identity(
+            identity=shared_artifacts.identity(
                 model,
                 backend=self.name,
                 recipe=self.version,
@@ -208,7 +209,7 @@ class OnnxRuntime:
             packages=("onnxruntime", "onnx"),
             parents=(exported,),
         )
-        calibration = preparation.reference(model, store).calibration  # before the clock of the build runs
+        calibration = shared_artifacts.reference(model, store).calibration  # before the clock of the build runs
 
         def build(folder: Path) -> Mapping[str, Any]:
             target = folder / "model.onnx"

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from machmeter import preparation
-from machmeter.artifacts import Artifact, Recipe, Store
 from machmeter.backends import _snippet
-from machmeter.labels import DEFAULT
-from machmeter.models import Model
-from machmeter.throughput import Interval
+from machmeter.measure.throughput import Interval
+from machmeter.workload import shared_artifacts
+from machmeter.workload.artifacts import Artifact, Recipe, Store
+from machmeter.workload.models import Model
+from machmeter.workload.precision import DEFAULT
 
 IR = "model.xml"
 
@@ -117,11 +117,11 @@ class OpenVino:
 
     def prepare(self, model: Model, precision: str, store: Store, *, batch: int, **options: str) -> Artifact:
         """Return the IR in float32, or quantized by NNCF."""
-        exported = preparation.onnx(model, store)
+        exported = shared_artifacts.onnx(model, store)
         plain = store.obtain(
             Recipe(
                 kind="openvino",
-                identity=preparation.identity(model, backend=self.name, recipe=self.version, precision="fp32"),
+                identity=shared_artifacts.identity(model, backend=self.name, recipe=self.version, precision="fp32"),
                 packages=("openvino",),
                 parents=(exported,),
             ),
@@ -130,11 +130,11 @@ class OpenVino:
         if precision != "int8":
             return plain
         settings = quantization_settings(model)
-        calibration = preparation.reference(model, store).calibration  # before the clock of the quantization runs
+        calibration = shared_artifacts.reference(model, store).calibration  # before the clock of the quantization runs
         return store.obtain(
             Recipe(
                 kind="openvino",
-                identity=preparation.identity(
+                identity=shared_artifacts.identity(
                     model, backend=self.name, recipe=self.version, precision=precision, settings=settings
                 ),
                 packages=("openvino", "nncf"),

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from machmeter import host, preparation
-from machmeter.artifacts import Artifact, Store
 from machmeter.backends import _aot, _torch
-from machmeter.models import Model
+from machmeter.machine import host
+from machmeter.workload import shared_artifacts
+from machmeter.workload.artifacts import Artifact, Store
+from machmeter.workload.models import Model
 
 CALIBRATION_BATCH = 8
 
@@ -38,14 +39,16 @@ class TorchAO:
 
     def prepare(self, model: Model, precision: str, store: Store, *, batch: int, **options: str) -> Artifact:
         """Quantize with calibration images, then compile ahead of time for `batch`."""
-        weights = preparation.weights(model, store)
-        calibration = preparation.reference(model, store).calibration
-        identity = preparation.identity(model, backend=self.name, recipe=self.version, precision=precision, batch=batch)
+        weights = shared_artifacts.weights(model, store)
+        calibration = shared_artifacts.reference(model, store).calibration
+        identity = shared_artifacts.identity(
+            model, backend=self.name, recipe=self.version, precision=precision, batch=batch
+        )
         described = _aot.recipe(identity, weights, threads=host.thread_budget())
 
         def program() -> Any:
             images = np.load(calibration)
-            return _quantized(preparation.module(model, weights), images, model.input_shape, batch)
+            return _quantized(shared_artifacts.module(model, weights), images, model.input_shape, batch)
 
         return _aot.compiled(store, described, program)
 
@@ -70,7 +73,7 @@ def _quantized(module: Any, calibration: Any, shape: tuple[int, int, int], batch
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
     from torchao.quantization.pt2e.quantizer import x86_inductor_quantizer
 
-    dynamic = ({0: torch.export.Dim("batch", min=1, max=preparation.LARGEST_BATCH)},)
+    dynamic = ({0: torch.export.Dim("batch", min=1, max=shared_artifacts.LARGEST_BATCH)},)
     # Without strict=True the quantizer meets partitions with several output nodes and gives up.
     exported = torch.export.export(module, (torch.zeros(2, *shape),), dynamic_shapes=dynamic, strict=True).module()
     quantizer = x86_inductor_quantizer.X86InductorQuantizer()

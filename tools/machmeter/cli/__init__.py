@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from machmeter.cli import comparing, github, machines, measuring, publishing, pullrequest, showing, site
+from machmeter.cli import compare, github, machines, measure, pr, results, show, site
 from machmeter.errors import Interrupted, MachmeterError
 
 app = typer.Typer(
@@ -17,13 +17,13 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.add_typer(measuring.commands)
-app.add_typer(showing.commands)
-app.add_typer(comparing.commands)
-app.add_typer(pullrequest.commands)
+app.add_typer(measure.commands)
+app.add_typer(show.commands)
+app.add_typer(compare.commands)
+app.add_typer(pr.commands)
 app.add_typer(site.commands, name="site")
 app.add_typer(github.commands, name="github")
-app.add_typer(publishing.commands, name="results")
+app.add_typer(results.commands, name="results")
 app.add_typer(machines.commands)
 app.add_typer(machines.runner_commands, name="runners")
 

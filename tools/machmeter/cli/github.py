@@ -48,17 +48,17 @@ def comment_command(
     With --from, which machines there are is said by .github/runners.toml: one that has left nothing is named, and
     measurements that claim to be another's are refused. All numbers go to GITHUB_STEP_SUMMARY, where that is set.
     """
-    from machmeter import runners
     from machmeter.compare import markdown
     from machmeter.github import client, comments, expected, summary
+    from machmeter.runners import machine_list
 
     _check_link(link)
     sha = client.full_hash(sha)
     if bool(files) == (measured is not None):
         raise typer.BadParameter("name either files or, with --from, the folder of the artifacts")
-    wanted = expected.of_runners(measured, runners.load(project)) if measured else expected.of_files(files or [])
+    wanted = expected.of_runners(measured, machine_list.load(project)) if measured else expected.of_files(files or [])
     if not wanted:
-        raise BadSetting(f"{runners.FILE} lists no machine for benchmark-pr: nothing can have been measured")
+        raise BadSetting(f"{machine_list.FILE} lists no machine for benchmark-pr: nothing can have been measured")
     found = comments.sections(wanted, sha)
     text = comments.body(found, link=link)
     path = keep or _beside(measured or (files or [])[0])
@@ -112,7 +112,7 @@ def command_command(
     sha: Annotated[str | None, typer.Option("--sha", help="With --pull-request: the reviewed commit.")] = None,
 ) -> None:
     """Check who asks for a measurement of which commit; write run, pull_request and sha to GITHUB_OUTPUT."""
-    from machmeter.github import commands as asked
+    from machmeter.github import requests as asked
 
     try:
         if event is not None:
@@ -138,7 +138,7 @@ def permission_command(
     login: Annotated[str, typer.Option("--login", help="A user's name on GitHub.")],
 ) -> None:
     """Succeed where a user may write in the repository."""
-    from machmeter.github import commands as asked
+    from machmeter.github import requests as asked
 
     if not asked.may_write(repository, login):
         raise NotAccepted(f"{login} may not write in {repository}")
@@ -157,28 +157,29 @@ def alerts_command(
     dry_run: DRY_RUN = False,
 ) -> None:
     """Open, update and close one issue per benchmark that has regressed on the main branch."""
-    from machmeter.github import alerts, client
-    from machmeter.history import changed, read, regressions
-    from machmeter.site.words import plural
+    from machmeter.changes import of_history, regressions
+    from machmeter.github import client, issues
+    from machmeter.history import read
+    from machmeter.text.numbers import plural
 
     _check_link(link)
     if not results.is_dir():
         raise NoResults(f"{results} is not a folder of results: say where asv's results are with --results")
     history = read.read(results, evidence, clone, cache=cache)
-    found = regressions.find(history, changed.find(history, cache=cache))
+    found = regressions.find(history, of_history.find(history, cache=cache))
     server = os.environ.get("GITHUB_SERVER_URL") or "https://github.com"
-    where = alerts.Where(repository=repository, server=server, site=link)
+    where = issues.Where(repository=repository, server=server, site=link)
     if dry_run:
-        said = alerts.messages(found, where)
+        said = issues.messages(found, where)
         print("\n\n".join(f"{message.title}\n\n{message.body}" for message in said))
     else:
-        for line in alerts.sync(client.repository(repository), found, where, author):
+        for line in issues.sync(client.repository(repository), found, where, author):
             say(line)
     say(f"regressed on the main branch: {len(found)} of {plural(len(history.benchmarks), 'benchmark')}")
 
 
 def _check_link(link: str | None) -> None:
-    from machmeter.compare import inert
+    from machmeter.text import inert
 
     try:
         inert.address(link or "https://example.org/")

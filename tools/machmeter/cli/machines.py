@@ -10,9 +10,10 @@ from typing import Annotated
 
 import typer
 
-from machmeter import asvrun, doctor, runners
+from machmeter import asv_names, doctor
 from machmeter.cli.common import PROJECT, say
 from machmeter.errors import BadSetting, NotReady
+from machmeter.runners import machine_list
 
 commands = typer.Typer()
 runner_commands = typer.Typer(
@@ -34,7 +35,7 @@ def doctor_command(
 ) -> None:
     """Check whether this machine measures steadily: what to change, how, and why."""
     project = project.resolve()
-    expected = runners.get(project, runner) if runner else None
+    expected = machine_list.get(project, runner) if runner else None
     accepted = {*(accept or []), *(expected.accept if expected else ())}
     if unknown := sorted(accepted - set(doctor.NAMES)):
         raise BadSetting(f"--accept is {unknown[0]!r}, which is no check: they are {', '.join(doctor.NAMES)}")
@@ -54,7 +55,7 @@ def doctor_command(
 @runner_commands.command("check")
 def check_command(project: PROJECT = Path()) -> None:
     """Check the list of machines: names, labels, stacks, libraries."""
-    for item in runners.check(project.resolve()):
+    for item in machine_list.check(project.resolve()):
         print(f"{item.name:<12} {', '.join(item.stacks):<16} {', '.join(item.workflows):<36} {' '.join(item.labels)}")
 
 
@@ -64,10 +65,10 @@ def matrix_command(
     project: PROJECT = Path(),
 ) -> None:
     """Print the jobs of a workflow as JSON, and hand them to GitHub Actions as the outputs `matrix` and `any`."""
-    wanted = next((name for name in runners.WORKFLOWS if name == workflow), None)
+    wanted = next((name for name in machine_list.WORKFLOWS if name == workflow), None)
     if wanted is None:
-        raise typer.BadParameter(f"{workflow!r}: choose from {', '.join(runners.WORKFLOWS)}")
-    jobs = runners.matrix(runners.check(project.resolve()), wanted)
+        raise typer.BadParameter(f"{workflow!r}: choose from {', '.join(machine_list.WORKFLOWS)}")
+    jobs = machine_list.matrix(machine_list.check(project.resolve()), wanted)
     text = json.dumps(jobs, allow_nan=False)
     print(text)
     if output := os.environ.get("GITHUB_OUTPUT"):
@@ -79,7 +80,7 @@ def matrix_command(
 def name_command(name: NAME, project: PROJECT = Path()) -> None:
     """Let asv file the results of this machine under its name in the list."""
     project = project.resolve()
-    runners.name_machine(project, runners.get(project, name).name)
+    machine_list.name_machine(project, machine_list.get(project, name).name)
     print(f"results of this machine are filed under {name}")
 
 
@@ -98,8 +99,10 @@ def measure_command(
 ) -> None:
     """Measure new commits with every stack of this machine; HEAD once more where there are none."""
     project = project.resolve()
-    results = known / "results" if known else asvrun.results_folder(project)
-    if not runners.measure(project, results, runners.get(project, name), commits.split(), benchmarks, most, say):
+    results = known / "results" if known else asv_names.results_folder(project)
+    if not machine_list.measure(
+        project, results, machine_list.get(project, name), commits.split(), benchmarks, most, say
+    ):
         print("some benchmarks failed: 'machmeter show' says why")
 
 
@@ -117,4 +120,6 @@ def compare_command(
 ) -> None:
     """Measure a change against its base with every stack of this machine. What was measured is no error."""
     project = project.resolve()
-    runners.compare(project, code.resolve(), runners.get(project, name), base, head, benchmarks, output.resolve(), say)
+    machine_list.compare(
+        project, code.resolve(), machine_list.get(project, name), base, head, benchmarks, output.resolve(), say
+    )

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from machmeter import asvrun
+from machmeter import asv_names
 from machmeter.cli.common import say
 
 commands = typer.Typer(help="The history site: built from any asv results, and shown.", no_args_is_help=True)
@@ -44,7 +44,7 @@ def site_build_command(
 
     if results is None:
         here = Path()
-        results = asvrun.results_folder(here) if (here / asvrun.CONFIGURATION).is_file() else Path("results")
+        results = asv_names.results_folder(here) if (here / asv_names.CONFIGURATION).is_file() else Path("results")
     request = build.Request(
         results=results,
         evidence=evidence_folder,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from machmeter.compare.model import Difference, Side
-from machmeter.history import events
+from machmeter.compare.documents import Difference, Side
+from machmeter.history import environment_changes
 
 # Facts of the machine that both sides must share, under the names that `facts` gives them.
-SAME = ("machine", *events.INCOMPARABLE, "CPU as asv has it", "CPU features", "memory limit")
+SAME = ("machine", *environment_changes.INCOMPARABLE, "CPU as asv has it", "CPU features", "memory limit")
 
 # What installs, measures or draws, and never runs a model.
 _NOISE = {"pip", "setuptools", "wheel", "machmeter", "asv", "asv-runner", "pytest", "ruff", "mypy"}
@@ -17,7 +17,7 @@ _NOISE = {"pip", "setuptools", "wheel", "machmeter", "asv", "asv-runner", "pytes
 
 def facts(host: Mapping[str, Any]) -> dict[str, str]:
     """Return the facts of `host`, as the evidence has it, that a side keeps: `Side.host`."""
-    found = events.recorded(host)
+    found = environment_changes.recorded(host)
     cpu, limits = host.get("cpu"), host.get("limits")
     features = cpu.get("features") if isinstance(cpu, Mapping) else None
     if isinstance(features, list | tuple):

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from machmeter.compare.inert import plain
-from machmeter.compare.model import Comparison, Measurements
+from machmeter.compare.documents import Comparison, Measurements
 from machmeter.errors import MeasurementsUnreadable
+from machmeter.text.inert import plain
 
 NAME = "measurements.json"
 LARGEST = 50_000_000  # bytes; 2,000 cells with five metrics and 20 rounds are 15 MB

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from machmeter import metrics
 from machmeter.changes.judge import TIMES
-from machmeter.compare.inert import code
-from machmeter.compare.model import Difference, Finding
-from machmeter.site import words
+from machmeter.compare.documents import Difference, Finding
+from machmeter.text import numbers
+from machmeter.text.inert import code
 
 _UNITS = {metric.unit for metric in metrics.METRICS} | {"seconds", "bytes", ""}
 _TITLES = {metric.benchmark: metric.title for metric in metrics.METRICS}
@@ -32,16 +32,16 @@ def metric(name: str) -> str:
 
 def value(number: float, unit: str) -> str:
     """Return a number with its unit."""
-    return words.value(number, unit) if unit in _UNITS else code(f"{words.digits(number)} {unit}", 60, cell=True)
+    return numbers.value(number, unit) if unit in _UNITS else code(f"{numbers.digits(number)} {unit}", 60, cell=True)
 
 
 def change(finding: Finding) -> str:
     """Return by how much head differs from base, with the interval, or why there is none."""
     difference = finding.head - finding.base
     if finding.unit == "fraction" and finding.low is None:
-        return f"{words.signed(100 * difference)} points (one value each)"
+        return f"{numbers.signed(100 * difference)} points (one value each)"
     if finding.unit == "dB" and finding.low is None:
-        return f"{words.signed(difference)} dB (one value each)"
+        return f"{numbers.signed(difference)} dB (one value each)"
     if finding.ratio is None:
         return code(finding.words or f"from {finding.base:.6g} to {finding.head:.6g}", cell=True)
     if finding.low is None or finding.high is None:
@@ -53,14 +53,14 @@ def change(finding: Finding) -> str:
 
 def ratio(found: float) -> str:
     """Return a ratio as people say it: "+4.2 %", "× 3.4"."""
-    return f"{words.signed(100 * (found - 1))} %" if found < TIMES else f"× {words.digits(found, 3)}"
+    return f"{numbers.signed(100 * (found - 1))} %" if found < TIMES else f"× {numbers.digits(found, 3)}"
 
 
 def interval(found: float, low: float, high: float) -> str:
     """Return the interval of a ratio, written as `ratio` writes the ratio itself."""
     if found < TIMES:
-        return f"{words.signed(100 * (low - 1))} to {words.signed(100 * (high - 1))} %"
-    return f"{words.digits(low, 3)} to {words.digits(high, 3)}"
+        return f"{numbers.signed(100 * (low - 1))} to {numbers.signed(100 * (high - 1))} %"
+    return f"{numbers.digits(low, 3)} to {numbers.digits(high, 3)}"
 
 
 def difference(package: Difference) -> str:

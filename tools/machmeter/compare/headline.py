@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from machmeter.compare.model import Comparison
-from machmeter.site.words import grouped
+from machmeter.compare.documents import Comparison
+from machmeter.text.numbers import grouped
 
 
 def result(found: Comparison) -> str:

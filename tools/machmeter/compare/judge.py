@@ -13,20 +13,10 @@ from typing import Literal
 import numpy as np
 
 from machmeter.compare import comparable, evaluating, limits, pairing, placing, statistics, verdicts
+from machmeter.compare.documents import Comparison, Described, Finding, Lone, Mean, Measurements, Shift, Side, Verdict
 from machmeter.compare.evaluating import Judged
-from machmeter.compare.model import (
-    Comparison,
-    Described,
-    Finding,
-    Lone,
-    Mean,
-    Measurements,
-    Shift,
-    Side,
-    Verdict,
-)
 from machmeter.compare.pairing import Pair
-from machmeter.site.words import plural
+from machmeter.text.numbers import plural
 
 _RANK: dict[Verdict, int] = {
     "regression": 0,

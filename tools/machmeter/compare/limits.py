@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from machmeter.history import units
+from machmeter import units
 
 # Fewer pairs of processes than this say nothing: their own scatter is not known.
 LEAST_PAIRS = 6

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from machmeter.compare import figures, headline, inert
-from machmeter.compare.fitting import Block, fit, size
-from machmeter.compare.inert import code
-from machmeter.compare.model import Comparison, Difference, Finding, Lone
-from machmeter.site.words import grouped, plural
+from machmeter.compare import figures, headline
+from machmeter.compare.documents import Comparison, Difference, Finding, Lone
+from machmeter.text import inert
+from machmeter.text.inert import code
+from machmeter.text.numbers import grouped, plural
+from machmeter.text.shorten import Block, fit, size
 
 LIMIT = 60_000  # bytes: GitHub takes 65,536 characters
 

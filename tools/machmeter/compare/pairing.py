@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from statistics import median
 
-from machmeter import disturbance, metrics
+from machmeter import metrics, units
 from machmeter.compare import limits
+from machmeter.compare.documents import Better, Process, Row
 from machmeter.compare.limits import Limit
-from machmeter.compare.model import Better, Process, Row
-from machmeter.history import units
+from machmeter.machine import disturbance
 
 
 @dataclass(frozen=True, kw_only=True)

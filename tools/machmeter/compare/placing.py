@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from machmeter.compare import pairing
-from machmeter.compare.model import Lone, Row, Side
+from machmeter.compare.documents import Lone, Row, Side
 from machmeter.compare.pairing import Pair
 
 Key = tuple[str, str]  # cell and metric

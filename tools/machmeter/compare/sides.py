@@ -11,14 +11,16 @@ from pathlib import Path
 
 import msgspec
 
-from machmeter import asvrun, evidence
-from machmeter.compare import comparable, controls, recorded
-from machmeter.compare.model import Better, Measurements, Process, Row, Side, Status
-from machmeter.compare.recorded import Record, Run
+from machmeter import asv_names, units
+from machmeter.compare import comparable
+from machmeter.compare.documents import Better, Measurements, Process, Row, Side, Status
 from machmeter.errors import SideUnknown
-from machmeter.history import benchmarks, columns, files, settings, units
-from machmeter.history.columns import Header, Table
-from machmeter.history.model import FAILED, OK, SKIPPED, shown
+from machmeter.history import benchmarks
+from machmeter.history.data import FAILED, OK, SKIPPED, shown
+from machmeter.store import asv_files, columns, evidence, recorded, settings
+from machmeter.store.columns import Header, Table
+from machmeter.store.recorded import Record, Run
+from machmeter.workload import names as names_module
 
 _SINCE = 1_577_836_800.0  # 2020: seconds since then fit into a document
 _MOST = 1e300  # what a document can hold
@@ -113,8 +115,8 @@ def _read(chosen: Candidate, which: str, repository: Path) -> Side:
 
 def _table(path: Path) -> Table:
     try:
-        return files.parse(path.read_bytes(), f"{path.parent.name}/{path.name}")
-    except files.Unusable as problem:
+        return asv_files.parse(path.read_bytes(), f"{path.parent.name}/{path.name}")
+    except asv_files.Unusable as problem:
         raise SideUnknown(f"{path} {problem}") from problem
     except OSError as error:
         raise SideUnknown(f"cannot read {path}: {error.strerror or error}") from error
@@ -156,7 +158,7 @@ def _matching(candidates: list[Candidate], which: str, repository: Path) -> list
                 listed = ", ".join(name[:12] for name in hashes[:3])
                 raise SideUnknown(f"{which!r} could be several commits ({listed}): write more digits")
             return found
-    resolved = "" if which.startswith("-") else asvrun.commit_hash(repository, which)
+    resolved = "" if which.startswith("-") else asv_names.commit_hash(repository, which)
     return [item for item in candidates if item.commit == resolved]
 
 
@@ -170,7 +172,7 @@ def _short(environment: str) -> str:
 
 def _side(results: Path, table: Table, path: Path, which: str, repository: Path) -> Side:
     header = table.headers[-1]
-    found = recorded.read_at(asvrun.evidence_folder(results) / path.parent.name / path.name)
+    found = recorded.read_at(asv_names.evidence_folder(results) / path.parent.name / path.name)
     runs = recorded.alike(found) if found else []
     newest = runs[-1] if runs else Run()
     commit = header.commit if re.fullmatch("[0-9a-f]{40}", header.commit) else ""
@@ -244,7 +246,7 @@ def _rows(
                     processes=_processes(method, value, int(table.samples[start]), started, records)
                     if status == "ok"
                     else [],
-                    control=controls.is_control(name),
+                    control=names_module.is_control(name),
                 )
             )
             start += 1
@@ -306,7 +308,7 @@ def together(base: Side, head: Side, machine: str) -> Measurements:
     Where nothing but controls was tried, they are what is asked for.
     """
     tried = [row for side in (base, head) for row in side.rows if row.status in ("ok", "failed")]
-    if all(row.cell.startswith(controls.FOLDER) for row in tried):
+    if all(row.cell.startswith(names_module.FOLDER) for row in tried):
         base, head = (
             msgspec.structs.replace(side, rows=[msgspec.structs.replace(row, control=False) for row in side.rows])
             for side in (base, head)

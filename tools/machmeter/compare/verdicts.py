@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from machmeter.compare import limits, pairing
+from machmeter.compare.documents import Shift, Verdict
 from machmeter.compare.evaluating import Judged
-from machmeter.compare.model import Shift, Verdict
 from machmeter.compare.pairing import Pair
-from machmeter.history.compare import verdict as direction_of
-from machmeter.site.words import signed, value
+from machmeter.compare.runs import verdict as direction_of
+from machmeter.text.numbers import signed, value
 
 
 def verdict(item: Judged, q: float | None, smallest: float) -> tuple[Verdict, str]:

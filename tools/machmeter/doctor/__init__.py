@@ -1,6 +1,6 @@
 """Is this machine fit to measure? Each check says what it found, what to change and why.
 
-The kernel's files are read through `machmeter.host`, so from any root; everything else is in `Surroundings`.
+The kernel's files are read through `machmeter.machine.host`, so from any root; everything else is in `Surroundings`.
 `examine` only looks at those two.
 """
 
@@ -11,9 +11,9 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from machmeter.doctor import gpu, memory, processor, software, system
+from machmeter.doctor import gpus, memory, processor, software, system
 from machmeter.doctor.finding import Finding, State
-from machmeter.doctor.surroundings import Surroundings, look
+from machmeter.doctor.probe import Surroundings, look
 
 __all__ = ["NAMES", "OPEN", "Finding", "Surroundings", "as_json", "as_text", "examine", "look"]
 
@@ -27,7 +27,7 @@ NAMES = (
     "huge pages", "reserved huge pages", "NUMA balancing", "swap", "address layout", "free memory",
     "CPU quota", "threads", "load", "watchdog", "disk for environments", "disk for artifacts",
     "git", "g++", "numactl", "tcmalloc", "jemalloc", "python", "asv", "artifact store", "known to asv",
-    *gpu.CHECKS,
+    *gpus.CHECKS,
 )  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def examine(
         software.asv(around),
         software.store(around),
         software.machine(around),
-        *gpu.examine(around.gpus, around.gpu_processes, around.gpu_reason),
+        *gpus.examine(around.gpus, around.gpu_processes, around.gpu_reason),
     ]
     return [
         dataclasses.replace(item, state="accepted") if item.state in OPEN and item.check in accepted else item

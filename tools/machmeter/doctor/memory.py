@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from machmeter import host
 from machmeter.doctor.finding import Finding, judged, numbers, unknown
-from machmeter.site.words import plural
+from machmeter.machine import host
+from machmeter.text.numbers import plural
 
 LEAST_FREE = 8 << 30  # for exporting and quantizing; a choice, not a measurement
 _MOST_RESERVED = 0.1  # of the memory

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from machmeter import host
 from machmeter.doctor.finding import Finding, judged, numbers, unknown
+from machmeter.machine import host
 
 _CPU = "sys/devices/system/cpu"
 _STEADY_CLOCKS = ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from machmeter.doctor.finding import Finding, judged
-from machmeter.doctor.surroundings import Surroundings
+from machmeter.doctor.probe import Surroundings
 
 # What each program is for, and Debian's package.
 PROGRAMS = {

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from machmeter import disturbance, host
 from machmeter.doctor.finding import Finding, judged, unknown
-from machmeter.doctor.surroundings import Surroundings
+from machmeter.doctor.probe import Surroundings
+from machmeter.machine import disturbance, host
 
 LEAST_DISK = 20_000_000_000  # an environment has 6 GB, the artifacts of a model 1 GB
 

@@ -16,8 +16,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from machmeter.compare.inert import plain
 from machmeter.errors import BadSetting, GitHubUnreachable, MachmeterError, NoRights, NotOnGitHub, RateLimited
+from machmeter.text.inert import plain
 
 if TYPE_CHECKING:
     from github.Repository import Repository

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from machmeter.compare.inert import plain
-from machmeter.compare.model import Measurements
+from machmeter.compare.documents import Measurements
 from machmeter.errors import ArtifactUnusable
-from machmeter.github import artifact
-from machmeter.runners import Runner
+from machmeter.github import untrusted
+from machmeter.runners.machine_list import Runner
+from machmeter.text.inert import plain
 
 PREFIX = "measurements-"  # of an artifact's name in benchmark-pr.yml
 
@@ -32,7 +32,7 @@ class Expected:
         """Return the measurements of the commit `sha`. Raises ArtifactUnusable, also where they claim to be others."""
         if self.folder is not None:
             _check_folders(self.folder, self.path)
-        found = artifact.read(self.path)
+        found = untrusted.read(self.path)
         measured = found.head.commit
         if measured != sha:
             said = f"the commit {measured[:8]}" if measured else "no commit"
@@ -59,14 +59,14 @@ def of_runners(folder: Path, runners: Sequence[Runner]) -> list[Expected]:
         left = folder / f"{PREFIX}{runner.name}"
         for stack in runner.stacks:
             name = runner.name if len(runner.stacks) == 1 else f"{runner.name}, stack {stack}"
-            path = left / stack / artifact.NAME
+            path = left / stack / untrusted.NAME
             found.append(Expected(path=path, name=name, machine=runner.name, stack=stack, folder=left))
     return found
 
 
 def called(path: Path) -> str:
     """Return what measurements are called before anybody has read them: by their file, or its folder."""
-    return (path.absolute().parent.name if path.name == artifact.NAME else path.name) or str(path)
+    return (path.absolute().parent.name if path.name == untrusted.NAME else path.name) or str(path)
 
 
 def _check_folders(folder: Path, path: Path) -> None:

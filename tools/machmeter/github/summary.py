@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from machmeter.compare import figures, markdown
-from machmeter.compare.fitting import Block, fit, size
-from machmeter.compare.inert import code
-from machmeter.compare.model import Comparison, Finding, Lone
+from machmeter.compare.documents import Comparison, Finding, Lone
+from machmeter.text.inert import code
+from machmeter.text.shorten import Block, fit, size
 
 LIMIT = 1_000_000  # bytes: GitHub takes 1 MiB for each step, and shows nothing of a summary that is larger
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from machmeter.history import units
-from machmeter.history.model import Benchmark, LeftOut, short_hash
+from machmeter import units
+from machmeter.history.data import Benchmark, LeftOut, short_hash
 from machmeter.history.naming import slug
-from machmeter.history.settings import Settings
+from machmeter.store.settings import Settings
 
 FILE = "benchmarks.json"
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from machmeter.history import benchmarks, columns
-from machmeter.history.columns import Table
-from machmeter.history.model import SKIPPED, Benchmark, Environment, LeftOut, Machine, Series, short_hash
-from machmeter.history.settings import Settings
+from machmeter.history import benchmarks
+from machmeter.history.data import SKIPPED, Benchmark, Environment, LeftOut, Machine, Series, short_hash
+from machmeter.store import columns
+from machmeter.store.columns import Table
+from machmeter.store.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

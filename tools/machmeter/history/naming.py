@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from machmeter.history.model import short_hash
+from machmeter.history.data import short_hash
 
 _PLAIN = re.compile(r"^[a-z0-9][a-z0-9._-]{0,59}$")
 _LONGEST = 60

@@ -11,14 +11,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from machmeter import asvrun
-from machmeter.history import benchmarks, events, grouping, reasons, repository
-from machmeter.history.columns import Header, Table
+from machmeter import asv_names
+from machmeter.history import benchmarks, environment_changes, grouping, reasons
+from machmeter.history.data import Commit, Environment, History, LeftOut, Machine, Run, short_hash
 from machmeter.history.grouping import Places
-from machmeter.history.model import Commit, Environment, History, LeftOut, Machine, Run, short_hash
 from machmeter.history.naming import environment_labels, slug
-from machmeter.history.parsing import Progress, parse_all
-from machmeter.history.settings import Settings
+from machmeter.store import commit_order
+from machmeter.store.columns import Header, Table
+from machmeter.store.parsing import Progress, parse_all
+from machmeter.store.settings import Settings
 
 
 def read(
@@ -45,7 +46,7 @@ def read(
     left_out += [LeftOut(path=path, reason=problem) for path, problem in sorted(problems)]
     machines, of_machine, odd = _machines(results, headers)
     environments, of_environment = _environments(headers)
-    places = repository.order(git) if git else None
+    places = commit_order.order(git) if git else None
     commits, of_commit = _commits(headers, places)
     table, placed = grouping.in_order(
         parsed.table, Places(machine=of_machine, environment=of_environment, commit=of_commit)
@@ -65,9 +66,9 @@ def read(
         files=len(table.headers),
         has_repository=places is not None,
     )
-    folder = evidence or asvrun.evidence_folder(results)
+    folder = evidence or asv_names.evidence_folder(results)
     history = reasons.add(history, folder) if folder.is_dir() else history
-    return replace(history, events=tuple(events.between_runs(history)))
+    return replace(history, events=tuple(environment_changes.between_runs(history)))
 
 
 def _machines(results: Path, headers: Sequence[Header]) -> tuple[list[Machine], NDArray[np.int32], list[LeftOut]]:
@@ -140,7 +141,7 @@ def _environments(headers: Sequence[Header]) -> tuple[list[Environment], NDArray
 
 
 def _commits(
-    headers: Sequence[Header], places: Mapping[str, repository.Place] | None
+    headers: Sequence[Header], places: Mapping[str, commit_order.Place] | None
 ) -> tuple[list[Commit], NDArray[np.int32]]:
     """Return the commits, oldest first, and the number of each file's commit.
 

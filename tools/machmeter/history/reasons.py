@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from machmeter import evidence
-from machmeter.history.model import FAILED, NOT_AVAILABLE, NOT_RUN, SKIPPED, History, LeftOut, Run, Series
+from machmeter.history.data import FAILED, NOT_AVAILABLE, NOT_RUN, SKIPPED, History, LeftOut, Run, Series
+from machmeter.store import evidence
 
 _Where = tuple[str, str, str]  # folder of the machine, commit, environment
 

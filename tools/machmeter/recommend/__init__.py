@@ -1,10 +1,10 @@
 """Which measured configuration to use under given limits, and the program that loads it without machmeter."""
 
 from machmeter.recommend.candidates import Candidate, at_batch, measured
-from machmeter.recommend.judge import Excluded, Verdict, judge
-from machmeter.recommend.limits import Limit, parse
+from machmeter.recommend.choose import Excluded, Verdict, judge
+from machmeter.recommend.demands import Limit, parse
+from machmeter.recommend.described import as_json, as_text
 from machmeter.recommend.program import snippet
-from machmeter.recommend.render import as_json, as_text
 
 __all__ = [
     "Candidate",

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from machmeter.errors import NoResults, NothingSelected
-from machmeter.results.ladder import LadderRow, LadderTable
-from machmeter.results.table import Row, Table
+from machmeter.tables.cells_table import Row, Table
+from machmeter.tables.ladder_table import LadderRow, LadderTable
 
 
 @dataclass(frozen=True, kw_only=True)

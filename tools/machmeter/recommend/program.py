@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from machmeter import backends, host, models
-from machmeter.artifacts import Store
+from machmeter import backends
 from machmeter.errors import NoResults
+from machmeter.machine import host
 from machmeter.recommend.candidates import Candidate
-from machmeter.recommend.render import described
+from machmeter.recommend.described import described
+from machmeter.workload import models
+from machmeter.workload.artifacts import Store
 
 
 def snippet(candidate: Candidate, store: Store) -> str:

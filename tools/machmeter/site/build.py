@@ -9,15 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from machmeter.changes import judge
+from machmeter.changes import judge, of_history
 from machmeter.errors import NoResults
-from machmeter.history import changed, export, settings
 from machmeter.history import read as history_reader
-from machmeter.history.model import History
-from machmeter.site import assets, make, swap, words, writing
-from machmeter.site.pages import own as own_pages
-from machmeter.site.pages.common import Change, Site
+from machmeter.history.data import History
+from machmeter.site import assets, file_list, swap, writing
+from machmeter.site.data import export
+from machmeter.site.pages import machmeter_tables as own_pages
+from machmeter.site.pages.shared import Change, Site
 from machmeter.site.render import Renderer, find_folder
+from machmeter.store import settings
+from machmeter.text import numbers
 
 _WORTH_PROCESSES = 500  # pages and series
 
@@ -55,14 +57,15 @@ class Summary:
         history = self.history
         measured = int(sum(item.measured.sum() for item in history.series))
         found = [
-            f"read {words.plural(history.files, 'result file')}: {words.plural(len(history.benchmarks), 'benchmark')}, "
-            f"{words.plural(len(history.series), 'series', 'series')}, {words.plural(measured, 'number')} over "
-            f"{words.plural(len(history.commits), 'commit')}"
+            f"read {numbers.plural(history.files, 'result file')}: "
+            f"{numbers.plural(len(history.benchmarks), 'benchmark')}, "
+            f"{numbers.plural(len(history.series), 'series', 'series')}, {numbers.plural(measured, 'number')} over "
+            f"{numbers.plural(len(history.commits), 'commit')}"
             + ("" if history.has_repository else " ordered by date, as there is no repository"),
-            f"found {words.plural(self.changes, 'change')}",
+            f"found {numbers.plural(self.changes, 'change')}",
         ]
         if history.orphans:
-            found.append(f"{words.plural(history.orphans, 'commit')} not in the repository: shown by date")
+            found.append(f"{numbers.plural(history.orphans, 'commit')} not in the repository: shown by date")
         reasons = Counter(item.reason for item in history.left_out)
         first = {item.reason: item.path for item in reversed(history.left_out)}
         for reason, times in sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0]))[:12]:
@@ -73,7 +76,7 @@ class Summary:
         if not self.interactive:
             found.append("plots are static: uPlot is not installed ('make site' installs it, or run 'npm ci')")
         found.append(
-            f"wrote {self.output}: {words.plural(self.files, 'file')}, {self.bytes / 1e6:.1f} MB, "
+            f"wrote {self.output}: {numbers.plural(self.files, 'file')}, {self.bytes / 1e6:.1f} MB, "
             f"in {self.seconds:.1f} s"
         )
         return [line.replace("\N{NO-BREAK SPACE}", " ") for line in found]
@@ -93,7 +96,7 @@ def run(request: Request, say: Callable[[str, int, int], None]) -> Summary:
     if not history.series:
         raise NoResults(_nothing(request.results, history))
     say("looking for changes", 0, 1)
-    changes = changed.find(history, cache=request.cache, processes=request.jobs)
+    changes = of_history.find(history, cache=request.cache, processes=request.jobs)
     own = own_pages.read(history, request.results, evidence) if evidence.is_dir() else own_pages.Own()
     library = assets.find_library(folder)
     site = Site(
@@ -105,7 +108,7 @@ def run(request: Request, say: Callable[[str, int, int], None]) -> Summary:
         interactive=library is not None,
     )
     jobs: list[writing.Job] = [
-        *make.jobs(site, own, Renderer(folder), request.base),
+        *file_list.jobs(site, own, Renderer(folder), request.base),
         *export.jobs(history, changes),
         lambda: assets.own(folder),
         lambda: assets.library(library) if library else (),
@@ -182,5 +185,5 @@ def shown(history: History, changes: Mapping[str, Sequence[judge.Change]]) -> tu
             words=found.change.words,
             libraries="; ".join(event.text for event in found.events),
         )
-        for found in changed.listed(history, changes)
+        for found in of_history.listed(history, changes)
     )

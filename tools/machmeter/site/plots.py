@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from machmeter.site import svg, words
+from machmeter.site import svg
 from machmeter.site.svg import Drawing, Scale
+from machmeter.text import numbers
 
 WIDTH = 860
 
@@ -38,7 +39,7 @@ def value_axis(
     """Return the scale of values, its labels in a unit that suits them, and that unit."""
     low, high = svg.around(values, log=log, zero=zero)
     y = Scale(low=low, high=high, start=bottom, end=top, log=log)
-    by, name = words.scale(unit, max((abs(v) for v in values if math.isfinite(v)), default=1.0))
+    by, name = numbers.scale(unit, max((abs(v) for v in values if math.isfinite(v)), default=1.0))
     labels = [(at, _tick(at / by)) for at in y.ticks()]
     return y, labels, name
 
@@ -101,7 +102,7 @@ def scaling(lines: Sequence[Line], *, unit: str, label: str, log: bool = True, w
         drawing.path(points, f"line c{svg.colour(line.index)}{line.dashed}")
         for point, value, batch in zip(points, line.y, line.x, strict=True):
             if point:
-                words_of = f"{line.name}, batch {batch:g}: {words.value(value, unit)}"
+                words_of = f"{line.name}, batch {batch:g}: {numbers.value(value, unit)}"
                 drawing.dot(*point, f"f{svg.colour(line.index)}", words_of)
         drawing.parts.append(Markup("</g>"))
     return drawing.markup()
@@ -148,7 +149,7 @@ def fidelity(points: Sequence[Point], *, x_title: str, label: str) -> Markup:
     drawing.path(corners, "front")
     taken: list[tuple[float, float, float]] = []
     for point in sorted(points, key=lambda item: (item.front, item.y)):
-        words_of = f"{point.name}: {words.speed(point.y)} images/s, {x_title} {_tick(point.x)}"
+        words_of = f"{point.name}: {numbers.speed(point.y)} images/s, {x_title} {_tick(point.x)}"
         drawing.dot(x(point.x), y(point.y), f"f{svg.colour(point.index)}", words_of, 6.0 if point.front else 4.0)
     for point in sorted(front, key=lambda item: -item.y):
         width = 6.4 * len(point.name)
@@ -184,7 +185,7 @@ def versions(lines: Sequence[Line], order: Sequence[str], *, unit: str, label: s
         for point, value, at in zip(points, line.y, line.x, strict=True):
             if point:
                 drawing.dot(
-                    *point, f"f{svg.colour(line.index)}", f"{line.name}, {order[int(at)]}: {words.value(value, unit)}"
+                    *point, f"f{svg.colour(line.index)}", f"{line.name}, {order[int(at)]}: {numbers.value(value, unit)}"
                 )
         drawing.parts.append(Markup("</g>"))
     return drawing.markup()

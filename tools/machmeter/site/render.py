@@ -8,8 +8,8 @@ from typing import Any
 import jinja2
 
 from machmeter.errors import SiteUnbuildable
-from machmeter.site import words
-from machmeter.site.pages.common import Page, Site
+from machmeter.site.pages.shared import Page, Site
+from machmeter.text import numbers
 
 # Nothing but the site's own files: no inline script or style, no other host, no forms, no frames.
 POLICY = (
@@ -46,13 +46,13 @@ class Renderer:
             keep_trailing_newline=True,
         )
         self._environment.filters |= {
-            "value": words.value,
-            "ratio": words.ratio,
-            "percent": words.percent,
-            "day": words.day,
-            "minute": words.minute,
-            "stamp": words.stamp,
-            "speed": words.speed,
+            "value": numbers.value,
+            "ratio": numbers.ratio,
+            "percent": numbers.percent,
+            "day": numbers.day,
+            "minute": numbers.minute,
+            "stamp": numbers.stamp,
+            "speed": numbers.speed,
         }
         self._environment.globals |= {"policy": POLICY}
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from machmeter.errors import from_os_error
-from machmeter.history import forked
+from machmeter.store import parallel
 
 File = tuple[str, str | bytes]  # name below the site, and content
 Job = Callable[[], Iterable[File]]  # makes some files
@@ -31,7 +31,7 @@ def write(folder: Path, jobs: Sequence[Job], processes: int, say: Callable[[int]
         return len(part), _write(folder, (file for job in part for file in job()))
 
     done, files, size = 0, 0, 0
-    for count, written in forked.each_part(do, jobs, processes):
+    for count, written in parallel.each_part(do, jobs, processes):
         done, files, size = done + count, files + written.files, size + written.bytes
         say(done)
     return Written(files=files, bytes=size)

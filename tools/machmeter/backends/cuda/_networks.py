@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from machmeter import preparation
-from machmeter.artifacts import Artifact, Recipe, Store
 from machmeter.backends import onnxruntime as on_cpu
-from machmeter.models import Model
+from machmeter.workload import shared_artifacts
+from machmeter.workload.artifacts import Artifact, Recipe, Store
+from machmeter.workload.models import Model
 
 FILE = "model.onnx"
 HALF_VERSION = 1
@@ -25,7 +25,7 @@ MULTIPLYING = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 
 def network(model: Model, precision: str, store: Store) -> Artifact:
     """Return the network of `model` whose own types say `precision`: fp32, fp16, or int8 between Q and DQ nodes."""
-    exported = preparation.onnx(model, store)
+    exported = shared_artifacts.onnx(model, store)
     if precision == "fp16":
         return _half(model, exported, store)
     if precision == "int8":
@@ -37,7 +37,7 @@ def _half(model: Model, exported: Artifact, store: Store) -> Artifact:
     """Return the export with every tensor but input and output in float16."""
     recipe = Recipe(
         kind="onnx-fp16",
-        identity=preparation.identity(model, recipe=HALF_VERSION),
+        identity=shared_artifacts.identity(model, recipe=HALF_VERSION),
         packages=("onnxruntime", "onnx"),
         parents=(exported,),
     )
@@ -59,11 +59,11 @@ def _quantized(model: Model, exported: Artifact, store: Store) -> Artifact:
     Zero points are 0 for weights and activations alike, weights are per channel, and biases stay float32: TensorRT
     has no other int8. ONNX Runtime's recipe for the CPU (unsigned activations) is another network.
     """
-    calibration = preparation.reference(model, store).calibration
+    calibration = shared_artifacts.reference(model, store).calibration
     operators = on_cpu.static_operators(model) or ["Conv", "MatMul", "Gemm", "Add"]
     recipe = Recipe(
         kind="onnx-qdq",
-        identity=preparation.identity(model, recipe=QDQ_VERSION, operators=operators),
+        identity=shared_artifacts.identity(model, recipe=QDQ_VERSION, operators=operators),
         packages=("onnxruntime", "onnx"),
         parents=(exported,),
     )

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from machmeter import gpu, nvml
-from machmeter.artifacts import Recipe, Store
 from machmeter.errors import CellFailed, Unsupported
+from machmeter.machine import gpu, nvml
+from machmeter.workload.artifacts import Recipe, Store
 
 # How far a correct call may be ahead of operations / peak. Winograd's convolution multiplies less than the plain
 # algorithm (2.25 to 4 times less in the 3 x 3 layers, which are under half of a residual network), and a GPU's

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from machmeter import preparation
-from machmeter.artifacts import Artifact
 from machmeter.backends import _snippet
 from machmeter.backends import _torch as on_cpu
 from machmeter.backends.cuda import _session
-from machmeter.models import Model
+from machmeter.workload import shared_artifacts
+from machmeter.workload.artifacts import Artifact
+from machmeter.workload.models import Model
 
 # Operators of torch that multiply, as its dispatcher names them.
 _COMPUTE = (
@@ -137,7 +137,7 @@ def with_tf32(compute: Mapping[str, int], rounded: Mapping[str, bool]) -> dict[s
 
 def module(model: Model, weights: Artifact) -> Any:
     """Return the module of `model`, still in host memory."""
-    return preparation.module(model, weights)
+    return shared_artifacts.module(model, weights)
 
 
 def example(model: Model, batch: int) -> NDArray[np.float32]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from machmeter.artifacts import Artifact, Store
 from machmeter.backends import _torch as on_cpu
 from machmeter.backends.cuda import BATCHES, _session, _torch
-from machmeter.models import Model
-from machmeter.preparation import weights
+from machmeter.workload.artifacts import Artifact, Store
+from machmeter.workload.models import Model
+from machmeter.workload.shared_artifacts import weights
 
 
 class CudaEager:

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from machmeter import preparation
-from machmeter.artifacts import Artifact, Recipe, Store
 from machmeter.backends import _aot
 from machmeter.backends import _torch as on_cpu
 from machmeter.backends.cuda import BATCHES, _session, _torch
 from machmeter.errors import NoResults
-from machmeter.models import Model
+from machmeter.workload import shared_artifacts
+from machmeter.workload.artifacts import Artifact, Recipe, Store
+from machmeter.workload.models import Model
 
 CACHE = "compile-cache"
 
@@ -51,10 +51,10 @@ class CudaInductor:
 
     def prepare(self, model: Model, precision: str, store: Store, *, batch: int, **options: str) -> Artifact:
         """Compile, cold: nothing that an earlier compilation left on the machine is used."""
-        weights = preparation.weights(model, store)
+        weights = shared_artifacts.weights(model, store)
         recipe = Recipe(
             kind="torch-compile-cache",
-            identity=preparation.identity(
+            identity=shared_artifacts.identity(
                 model,
                 backend=f"cuda.{self.name}",
                 recipe=self.version,
@@ -80,7 +80,7 @@ class CudaInductor:
         """Load the model and its compile cache; it still traces and records its graph at its first calls."""
         on_cpu.set_threads(threads)
         on_cpu.warm_compiler(artifact.path(CACHE))
-        weights = preparation.weights(model, artifact.store())
+        weights = shared_artifacts.weights(model, artifact.store())
         peak = _session.peak(artifact.store(), precision)
         return _compiled(model, weights, precision, batch, options["mode"], peak)
 

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from machmeter.artifacts import Artifact, Store, installed_version
 from machmeter.backends import _snippet
 from machmeter.backends import _torch as torch_on_cpu
 from machmeter.backends.cuda import BATCHES, _networks, _session
 from machmeter.errors import CellFailed
-from machmeter.models import Model
+from machmeter.workload.artifacts import Artifact, Store, installed_version
+from machmeter.workload.models import Model
 
 PROVIDERS = {"cuda": "CUDAExecutionProvider", "tensorrt": "TensorrtExecutionProvider"}
 

@@ -12,13 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from machmeter import gpu, preparation
-from machmeter.artifacts import Artifact, Recipe, Store
 from machmeter.backends import _snippet
 from machmeter.backends import _torch as torch_on_cpu
 from machmeter.backends.cuda import BATCHES, _engine, _networks, _session
 from machmeter.errors import CellFailed
-from machmeter.models import Model
+from machmeter.machine import gpu
+from machmeter.workload import shared_artifacts
+from machmeter.workload.artifacts import Artifact, Recipe, Store
+from machmeter.workload.models import Model
 
 ENGINE = "model.engine"
 
@@ -102,7 +103,7 @@ class TensorRt:
         known, on, version = _engine.profiles(self.batches), _session.identity(), _version()
         recipe = Recipe(
             kind="tensorrt",
-            identity=preparation.identity(
+            identity=shared_artifacts.identity(
                 model,
                 backend="cuda.tensorrt",
                 recipe=self.version,

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from machmeter.artifacts import Artifact, Recipe, Store
 from machmeter.backends import _torch as torch_on_cpu
 from machmeter.backends.cuda import BATCHES, _session
 from machmeter.errors import Unsupported
-from machmeter.models import Model
+from machmeter.workload.artifacts import Artifact, Recipe, Store
+from machmeter.workload.models import Model
 
 CLASSES = 1000
 

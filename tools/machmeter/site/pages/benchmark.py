@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from machmeter.history import model as states
-from machmeter.history.model import Benchmark, Event, Series, shown
-from machmeter.site import curves, svg, words
-from machmeter.site.pages.common import Change, Site, commit_name, history_href, parameters, reproduce
+from machmeter.history import data as states
+from machmeter.history.data import Benchmark, Event, Series, shown
+from machmeter.site import history_plot, svg
 from machmeter.site.pages.home import modules
+from machmeter.site.pages.shared import Change, Site, commit_name, history_href, parameters, reproduce
+from machmeter.text import numbers
 
 DRAWN = 5  # lines of the static plot, and columns of the static table
 LISTED = 12  # rows of the static table: the newest; the data files have all
@@ -145,7 +146,7 @@ def _row(
         "value": float(item.value[last]) if last is not None else None,
         "error": interval(item, last),
         "sorted_by": f"{item.value[last]:.6g}" if last is not None else "",
-        "day": site.days[int(item.commits[last])] if last is not None else words.NONE,
+        "day": site.days[int(item.commits[last])] if last is not None else numbers.NONE,
         "count": len(measured),
         "state": states.STATES[int(item.state[point])] if point >= 0 else "not run",
         "reason": item.reasons.get(point, ""),
@@ -166,7 +167,7 @@ def interval(item: Series, point: int | None) -> str:
     if not value or not math.isfinite(low) or not math.isfinite(high):
         return ""
     half = 50 * abs(high / value - low / value)
-    return f"± {words.digits(half, 2)} %" if math.isfinite(half) else ""
+    return f"± {numbers.digits(half, 2)} %" if math.isfinite(half) else ""
 
 
 def _events(chosen: Sequence[Series], site: Site) -> list[Event]:
@@ -185,20 +186,20 @@ def _plot(
     lines, greyed, bands = [], [], []
     for number, item in enumerate(chosen):
         places = item.commits.astype(np.float64)
-        lines.append(curves.Curve(x=places, y=np.where(item.older, np.nan, item.value), index=number))
+        lines.append(history_plot.Curve(x=places, y=np.where(item.older, np.nan, item.value), index=number))
         if item.older.any():
-            greyed.append(curves.Curve(x=places, y=np.where(item.older, item.value, np.nan), index=number))
+            greyed.append(history_plot.Curve(x=places, y=np.where(item.older, item.value, np.nan), index=number))
         if len(chosen) <= 3 and len(item) <= 400:
             low, high = (np.where(item.older, np.nan, bound) for bound in (item.low, item.high))
-            bands.append(curves.Band(x=places, upper=high, lower=low, index=number))
+            bands.append(history_plot.Band(x=places, upper=high, lower=low, index=number))
     reached = _reached(chosen)
     dates: dict[str, float] = {}
     for at in reached.tolist():
         dates.setdefault(site.days[at], float(at))
-    return curves.history(
+    return history_plot.history(
         lines,
         unit=benchmark.unit,
-        label=f"{benchmark.name} over {words.plural(len(reached), 'commit')}, {words.plural(len(lines), 'line')}; "
+        label=f"{benchmark.name} over {numbers.plural(len(reached), 'commit')}, {numbers.plural(len(lines), 'line')}; "
         "the numbers are in the table below",
         dates=[(at, day) for day, at in dates.items()],
         greyed=greyed,
@@ -207,7 +208,7 @@ def _plot(
             (
                 float(change.series.commits[change.point]),
                 change.verdict,
-                f"{change.verdict}: {words.percent(change.effect)}",
+                f"{change.verdict}: {numbers.percent(change.effect)}",
             )
             for change in changes
             if change.series in chosen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from machmeter.site.pages.common import Change, Site, commit_name, parameters, series_href
+from machmeter.site.pages.shared import Change, Site, commit_name, parameters, series_href
 
 SHOWN = 400  # on the page
 VERDICTS = ("regression", "improvement", "change")

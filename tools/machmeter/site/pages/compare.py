@@ -9,14 +9,14 @@ import math
 from collections import Counter
 from typing import Any, Literal
 
-from machmeter.history import compare
-from machmeter.history import model as states
-from machmeter.history.model import History, Machine, Run, Series
+from machmeter.compare import runs
+from machmeter.history import data as states
+from machmeter.history.data import History, Machine, Run, Series
 from machmeter.metrics import Direction
-from machmeter.site import words
-from machmeter.site.pages.common import Site, commit_name, history_href, named
-from machmeter.site.pages.own import Own
+from machmeter.site.pages.machmeter_tables import Own
+from machmeter.site.pages.shared import Site, commit_name, history_href, named
 from machmeter.site.pages.versions import cell
+from machmeter.text import numbers as numbers_module
 
 Verdict = Literal["failed", "fixed", "removed", "new", "worse", "better", "change", "same", "not comparable"]
 
@@ -97,7 +97,7 @@ def _measured(item: Series, commit: int) -> bool:
 
 
 def _pair(machine: Machine, base: Run, head: Run, history: History) -> dict[str, Any]:
-    found = compare.compare(compare.column(history, base), compare.column(history, head))
+    found = runs.compare(runs.column(history, base), runs.column(history, head))
     rows = [_compared(pair, comparable=not found.incomparable) for pair in found.pairs]
     rows += [_lone(item, "failed") for item in found.failed]
     rows += [_lone(item, "removed") for item in found.removed]
@@ -114,7 +114,9 @@ def _pair(machine: Machine, base: Run, head: Run, history: History) -> dict[str,
         "base": _label(base, history),
         "head": _label(head, history),
         "differs": found.incomparable,
-        "summary": f"{words.plural(len(rows), 'number')}: {said}." if rows else "They have no number in common.",
+        "summary": f"{numbers_module.plural(len(rows), 'number')}: {said}."
+        if rows
+        else "They have no number in common.",
         "rows": [row for row in rows if row["verdict"] != "same"][:SHOWN],
     }
 
@@ -122,7 +124,7 @@ def _pair(machine: Machine, base: Run, head: Run, history: History) -> dict[str,
 _LOST = (states.FAILED, states.UNREADABLE)
 
 
-def _compared(pair: compare.Pair, *, comparable: bool) -> dict[str, Any]:
+def _compared(pair: runs.Pair, *, comparable: bool) -> dict[str, Any]:
     verdict: Verdict = "not comparable"
     effect: float | None = None
     if comparable:
@@ -131,7 +133,7 @@ def _compared(pair: compare.Pair, *, comparable: bool) -> dict[str, Any]:
     return _shown(pair.head, verdict, effect, pair.base.value, pair.head.value)
 
 
-def _lone(item: compare.Lone, verdict: Verdict) -> dict[str, Any]:
+def _lone(item: runs.Lone, verdict: Verdict) -> dict[str, Any]:
     point = item.head or item.base
     assert point is not None
     before, after = (side.value if side and side.state == states.OK else None for side in (item.base, item.head))
@@ -139,7 +141,7 @@ def _lone(item: compare.Lone, verdict: Verdict) -> dict[str, Any]:
 
 
 def _shown(
-    point: compare.Point,
+    point: runs.Point,
     verdict: Verdict,
     effect: float | None,
     before: float | None,
@@ -159,7 +161,7 @@ def _shown(
     }
 
 
-def _half(point: compare.Point) -> float:
+def _half(point: runs.Point) -> float:
     """Return half the interval of a point as a share of its value."""
     known = point.value and math.isfinite(point.low) and math.isfinite(point.high)
     return abs((point.high - point.low) / point.value) / 2 if known else 0.0
@@ -167,7 +169,7 @@ def _half(point: compare.Point) -> float:
 
 def _label(run: Run, history: History) -> str:
     commit = history.commits[run.commit]
-    return f"{commit_name(commit)} ({words.day(commit.date)})"
+    return f"{commit_name(commit)} ({numbers_module.day(commit.date)})"
 
 
 # What of a swept version is compared: attribute, title, unit, direction.

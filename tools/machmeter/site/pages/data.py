@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from machmeter.history import badges
-from machmeter.site import words
-from machmeter.site.pages.common import Site
+from machmeter.site.data import badges
+from machmeter.site.pages.shared import Site
+from machmeter.text import numbers
 
 # File, what it holds, and the JSON Schema of it in static/schema.
 FILES = (
@@ -46,14 +46,14 @@ def context(site: Site) -> dict[str, Any]:
             ],
             "badges": found,
             "build": [
-                ("result files read", words.plural(history.files, "file")),
-                ("left out", words.plural(len({item.path for item in history.left_out}), "file")),
-                ("commits", words.plural(len(history.commits), "commit")),
-                ("orphans", words.plural(history.orphans, "commit")),
-                ("benchmarks", words.plural(len(history.benchmarks), "benchmark")),
-                ("series", words.plural(len(history.series), "series", "series")),
+                ("result files read", numbers.plural(history.files, "file")),
+                ("left out", numbers.plural(len({item.path for item in history.left_out}), "file")),
+                ("commits", numbers.plural(len(history.commits), "commit")),
+                ("orphans", numbers.plural(history.orphans, "commit")),
+                ("benchmarks", numbers.plural(len(history.benchmarks), "benchmark")),
+                ("series", numbers.plural(len(history.series), "series", "series")),
                 ("order of commits", "from the repository" if history.has_repository else "by date"),
-                ("newest result", words.minute(site.newest)),
+                ("newest result", numbers.minute(site.newest)),
             ],
         }
     }

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from machmeter.history import model as states
-from machmeter.history.model import Series
-from machmeter.site.pages.common import Site, commit_name, parameters, series_href
+from machmeter.history import data as states
+from machmeter.history.data import Series
 from machmeter.site.pages.home import configuration, still_run
-from machmeter.site.pages.own import Own
+from machmeter.site.pages.machmeter_tables import Own
+from machmeter.site.pages.shared import Site, commit_name, parameters, series_href
 
 _ORDER = (states.FAILED, states.UNREADABLE, states.NOT_AVAILABLE, states.SKIPPED, states.NOT_RUN)
 _WORDS = {

@@ -7,15 +7,16 @@ from typing import Any
 
 from markupsafe import Markup
 
-from machmeter.history import model as states
-from machmeter.history.model import History, Machine
-from machmeter.results.ladder import LadderTable
-from machmeter.results.show import machine_lines
-from machmeter.results.table import Row
-from machmeter.site import plots, words
+from machmeter.history import data as states
+from machmeter.history.data import History, Machine
+from machmeter.site import plots
 from machmeter.site.pages import changes
-from machmeter.site.pages.common import Site
-from machmeter.site.pages.own import Own
+from machmeter.site.pages.machmeter_tables import Own
+from machmeter.site.pages.shared import Site
+from machmeter.tables.cells_table import Row
+from machmeter.tables.ladder_table import LadderTable
+from machmeter.tables.show_cells import machine_lines
+from machmeter.text import numbers
 
 KEEPS_ANSWERS = 0.99  # share of images with the class of fp32 from which answers count as the same
 SHOWN = 10
@@ -48,9 +49,8 @@ def context(site: Site, own: Own) -> dict[str, Any]:
 
 def _changes_caption(recent: int, every: int) -> str:
     if recent:
-        return (
-            f"The most important of {words.plural(recent, 'change')} in the {RECENT_DAYS} days before the newest commit"
-        )
+        said = numbers.plural(recent, "change")
+        return f"The most important of {said} in the {RECENT_DAYS} days before the newest commit"
     return f"None in the {RECENT_DAYS} days before the newest commit; the most important of all {every}"
 
 
@@ -65,8 +65,9 @@ def _lead(site: Site, own: Own) -> str:
 
 def _sentence(history: History) -> str:
     return (
-        f"{words.plural(len(history.benchmarks), 'benchmark')} over {words.plural(len(history.commits), 'commit')}, "
-        f"{words.plural(len(history.series), 'series', 'series')}."
+        f"{numbers.plural(len(history.benchmarks), 'benchmark')} "
+        f"over {numbers.plural(len(history.commits), 'commit')}, "
+        f"{numbers.plural(len(history.series), 'series', 'series')}."
     )
 
 
@@ -74,7 +75,7 @@ def modules(history: History) -> list[dict[str, Any]]:
     """Return the modules of the benchmarks with their number of benchmarks."""
     counted = Counter(benchmark.module for benchmark in history.benchmarks)
     return [
-        {"name": name or "(no module)", "anchor": f"m-{words.slug(name)}", "count": count}
+        {"name": name or "(no module)", "anchor": f"m-{numbers.slug(name)}", "count": count}
         for name, count in sorted(counted.items())
     ]
 
@@ -86,17 +87,17 @@ def _banners(site: Site) -> list[dict[str, Any]]:
     if newest and failed:
         share = 100 * failed / len(newest)
         text = (
-            f"{words.plural(failed, 'series', 'series')} of {len(newest)} ({words.digits(share, 2)} %) have no number "
-            "because they failed when they were last run."
+            f"{numbers.plural(failed, 'series', 'series')} of {len(newest)} ({numbers.digits(share, 2)} %) "
+            "have no number because they failed when they were last run."
         )
         found.append({"text": text, "bad": share >= 5, "href": "failures.html", "link": "Which, and why"})
     if history.left_out:
         files = len({item.path for item in history.left_out})
-        text = f"{words.plural(files, 'file')} could not be used, wholly or in part."
+        text = f"{numbers.plural(files, 'file')} could not be used, wholly or in part."
         found.append({"text": text, "bad": False, "href": "failures.html#left-out", "link": "Which, and why"})
     if history.orphans:
         text = (
-            f"{words.plural(history.orphans, 'commit')} with results {'is' if history.orphans == 1 else 'are'} "
+            f"{numbers.plural(history.orphans, 'commit')} with results {'is' if history.orphans == 1 else 'are'} "
             "not in the repository any more: shown by date."
         )
         found.append({"text": text, "bad": False, "href": "machines.html#commits", "link": "Which"})
@@ -118,7 +119,7 @@ def _machine(machine: Machine, site: Site, own: Own) -> dict[str, Any]:
     rows = built.rows if built else ()
     links = {link.model: link.href for link in site.models if link.machine.key == machine.key}
     counts = Counter(row.status for row in rows)
-    said = [words.plural(counts[name], f"{name} cell") for name in ("failed", "n/a", "not run") if counts[name]]
+    said = [numbers.plural(counts[name], f"{name} cell") for name in ("failed", "n/a", "not run") if counts[name]]
     return {
         "title": machine.name,
         "facts": machine_lines(machine.name, built.host)[0].partition(": ")[2] if built else facts(machine),
@@ -139,7 +140,7 @@ def facts(machine: Machine) -> str:
     for name, called in names.items():
         value = machine.facts.get(name)
         if value and name == "ram" and value.isdigit():
-            value = words.value(float(value), "bytes")
+            value = numbers.value(float(value), "bytes")
         if value:
             said.append(f"{value} {called}".strip())
     return ", ".join(said)
@@ -172,11 +173,11 @@ def _rung(climbed: LadderTable) -> dict[str, str] | None:
         return None
     agreement = "" if best.top1_agreement is None else f"top-1 agreement {best.top1_agreement:.3f}"
     return {
-        "times": words.ratio(best.times_first),
+        "times": numbers.ratio(best.times_first),
         "title": best.title,
-        "speed": f"{words.speed(best.images_per_second)} images/s, batch {best.batch}",
+        "speed": f"{numbers.speed(best.images_per_second)} images/s, batch {best.batch}",
         "answers": agreement,
-        "counts": f"{words.plural(len(measured), 'rung')} of the tuning ladder",
+        "counts": f"{numbers.plural(len(measured), 'rung')} of the tuning ladder",
     }
 
 
@@ -190,7 +191,7 @@ def _bars(model: str, measured: list[Row], best: Row | None, exact: Row | None) 
             plots.Bar(
                 name="same answers",
                 value=exact.times_eager,
-                shown=words.ratio(exact.times_eager),
+                shown=numbers.ratio(exact.times_eager),
                 title=configuration(exact),
             )
         )
@@ -198,7 +199,7 @@ def _bars(model: str, measured: list[Row], best: Row | None, exact: Row | None) 
         plots.Bar(
             name="fastest",
             value=best.times_eager,
-            shown=words.ratio(best.times_eager),
+            shown=numbers.ratio(best.times_eager),
             kind="best",
             title=configuration(best),
         )
@@ -213,9 +214,9 @@ def _best(row: Row) -> dict[str, str]:
     ]
     return {
         "name": configuration(row),
-        "times": words.ratio(row.times_eager),
-        "speed": f"{words.speed(row.images_per_second)} images/s",
-        "p50": words.NONE if row.p50_ms is None else f"{row.p50_ms:.2f} ms",
+        "times": numbers.ratio(row.times_eager),
+        "speed": f"{numbers.speed(row.images_per_second)} images/s",
+        "p50": numbers.NONE if row.p50_ms is None else f"{row.p50_ms:.2f} ms",
         "answers": ", ".join(part for part in answers if part) or "not compared",
     }
 

@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from machmeter.history.model import Machine, Run
-from machmeter.site import words
-from machmeter.site.pages.common import Site, commit_name
+from machmeter.history.data import Machine, Run
+from machmeter.site.pages.shared import Site, commit_name
+from machmeter.text import numbers
 
 _NOTED = {"arch": "architecture", "cpu": "CPU", "num_cpu": "CPUs", "os": "system", "ram": "memory"}
 
@@ -84,7 +84,7 @@ def _facts(noted: Mapping[str, str], host: Mapping[str, Any]) -> list[tuple[str,
     for name, title in _NOTED.items():
         text = str(noted.get(name, ""))
         if name == "ram" and text.isdigit():
-            text = words.value(float(text), "bytes")
+            text = numbers.value(float(text), "bytes")
         if text:
             found.append((title, text))
     for key, value in sorted(host.items()):
@@ -107,5 +107,5 @@ def _text(value: Any, name: str) -> str:
     if isinstance(value, dict):
         return json.dumps(value, sort_keys=True)
     if "bytes" in name and isinstance(value, int | float):
-        return words.value(float(value), "bytes")
+        return numbers.value(float(value), "bytes")
     return str(value)

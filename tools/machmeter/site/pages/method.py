@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from machmeter import metrics
-from machmeter.site.pages.common import Site
-from machmeter.site.pages.own import Own
+from machmeter.site.pages.machmeter_tables import Own
+from machmeter.site.pages.shared import Site
 
 
 def context(site: Site, own: Own) -> dict[str, Any]:

@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from machmeter import claims, disturbance
-from machmeter.history.model import History, Machine
-from machmeter.results.ladder import LadderRow, LadderTable
-from machmeter.results.show import machine_lines
-from machmeter.results.table import Row, Table
-from machmeter.site import plots, svg, words
-from machmeter.site.pages.common import ModelLink, Site, history_href
+from machmeter.history.data import History, Machine
+from machmeter.machine import disturbance
+from machmeter.site import plots, svg
 from machmeter.site.pages.home import configuration
-from machmeter.site.pages.own import Own
+from machmeter.site.pages.machmeter_tables import Own
+from machmeter.site.pages.shared import ModelLink, Site, history_href
+from machmeter.tables import claims
+from machmeter.tables.cells_table import Row, Table
+from machmeter.tables.ladder_table import LadderRow, LadderTable
+from machmeter.tables.show_cells import machine_lines
+from machmeter.text import numbers
 
 
 def context(link: ModelLink, site: Site, own: Own) -> dict[str, Any]:
@@ -54,15 +56,15 @@ def _lead(measured: Sequence[Row]) -> str:
     if not measured:
         return "No configuration has a number yet."
     best = max(measured, key=lambda row: row.images_per_second or 0.0)
-    times = f", {words.ratio(best.times_eager)} eager fp32 at the same batch" if best.times_eager else ""
+    times = f", {numbers.ratio(best.times_eager)} eager fp32 at the same batch" if best.times_eager else ""
     agreement = (
         ""
         if best.top1_agreement is None
         else f" Its first class agrees with fp32 on {100 * best.top1_agreement:.1f} % of the images."
     )
     return (
-        f"Fastest of {words.plural(len(measured), 'configuration')}: {configuration(best)} with "
-        f"{words.speed(best.images_per_second)} images/s{times}.{agreement}"
+        f"Fastest of {numbers.plural(len(measured), 'configuration')}: {configuration(best)} with "
+        f"{numbers.speed(best.images_per_second)} images/s{times}.{agreement}"
     )
 
 
@@ -215,10 +217,10 @@ def _ladder(built: LadderTable) -> dict[str, Any]:
         plots.Bar(
             name=row.title if len(row.title) <= 36 else row.rung,
             value=row.images_per_second or 0.0,
-            shown=words.speed(row.images_per_second),
+            shown=numbers.speed(row.images_per_second),
             gain=_gain(row, titles),
             kind="slower" if row.slower else "first" if row.on is None else "best" if row is fastest else "",
-            title=f"{row.title}: {words.speed(row.images_per_second)} images/s {_gain(row, titles)}".strip(),
+            title=f"{row.title}: {numbers.speed(row.images_per_second)} images/s {_gain(row, titles)}".strip(),
         )
         for row in measured
     ]

@@ -7,10 +7,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from machmeter.results.versions import Series, Versions
 from machmeter.site import plots, svg
-from machmeter.site.pages.common import Site
-from machmeter.site.pages.own import Own
+from machmeter.site.pages.machmeter_tables import Own
+from machmeter.site.pages.shared import Site
+from machmeter.tables.versions_table import Series, Versions
 
 
 def context(site: Site, own: Own) -> dict[str, Any]:

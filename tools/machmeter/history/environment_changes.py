@@ -1,0 +1,108 @@
+"""What changed around the measurements between two consecutive runs: the machine, its software, the packages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from machmeter.history.data import Event, History, Run
+
+Difference = tuple[str, str, str]  # name, old, new; "" where it was absent
+
+# How a fact of the host in the evidence is called, and where it is found.
+_HOST = (
+    ("CPU", ("cpu", "model")),
+    ("physical cores", ("cpu", "physical_cores")),
+    ("thread budget", ("thread_budget",)),
+    ("CPU quota", ("limits", "cpu_quota")),
+    ("kernel", ("kernel",)),
+    ("driver", ("gpu", "driver")),
+    ("GPU", ("gpu", "name")),
+    ("frequency governor", ("governor",)),
+    ("turbo disabled", ("turbo_disabled",)),
+    ("huge pages", ("transparent_huge_pages",)),
+)
+
+# The same of what asv notes of a machine. Memory is left out: it is a few bytes off after every start.
+_NOTED = (("CPU", "cpu"), ("logical CPUs", "num_cpu"), ("architecture", "arch"), ("system", "os"))
+
+# Differences that make two numbers incomparable, rather than only explain a step.
+INCOMPARABLE = ("CPU", "GPU", "driver", "thread budget", "CPU quota", "physical cores", "logical CPUs", "architecture")
+
+# Packages that run the models are named first; the rest follows by name.
+_RUNTIMES = {"torch", "torchao", "onnxruntime", "onnxruntime-gpu", "openvino", "nncf", "tensorrt"}
+_RUNTIMES |= {"intel-extension-for-pytorch", "torchvision", "timm", "onnx", "numpy"}
+
+_NAMED = 6  # in the line of text; the details have all
+
+
+def between_runs(history: History) -> Iterator[Event]:
+    """Yield where the host or the packages changed between consecutive runs of each machine and environment."""
+    before: Run | None = None
+    for run in history.runs:
+        if before and (before.machine, before.environment) == (run.machine, run.environment):
+            for kind, found in (("host", host(before, run)), ("packages", packages(before, run))):
+                if found:
+                    yield Event(
+                        machine=run.machine,
+                        environment=run.environment,
+                        commit=run.commit,
+                        text=text(found),
+                        kind=kind,
+                        details=tuple(found),
+                    )
+            # A run without evidence says nothing: the next that has some is compared with the last that had.
+            run = replace(run, host=run.host or before.host, packages=run.packages or before.packages)
+        before = run
+
+
+def facts(run: Run) -> dict[str, str]:
+    """Return what is on record of the host of `run` that bears on its numbers: from the evidence, else from asv."""
+    found = {**_noted(run), **recorded(run.host)}
+    if "kernel" in found:
+        found.pop("system", None)  # the kernel, once more
+    return found
+
+
+def host(old: Run, new: Run) -> list[Difference]:
+    """Return the facts of the host that differ. What only one of the runs has on record is no difference."""
+    if not old.host and not new.host and old.params == new.params:
+        return []  # as in nearly every run of a foreign project
+    # asv and the evidence name the same CPU differently: each is compared with its own kind.
+    first, second = _noted(old), _noted(new)
+    if old.host and new.host:
+        first, second = {**first, **recorded(old.host)}, {**second, **recorded(new.host)}
+        first.pop("system", None)  # the kernel, once more
+    return [(name, fact, second[name]) for name, fact in first.items() if second.get(name, fact) != fact]
+
+
+def recorded(host: Mapping[str, Any]) -> dict[str, str]:
+    """Return the facts of the machine `host`, as the evidence has it, under the names by which they are shown."""
+    return {name: fact for name, path in _HOST if (fact := _fact(host, path))}
+
+
+def _noted(run: Run) -> dict[str, str]:
+    return {name: run.params[noted] for name, noted in _NOTED if run.params.get(noted)}
+
+
+def packages(old: Run, new: Run) -> list[Difference]:
+    """Return the installed packages that differ, runtimes first; none where either run has none on record."""
+    if not old.packages or not new.packages:
+        return []
+    names = sorted({*old.packages, *new.packages}, key=lambda name: (name not in _RUNTIMES, name))
+    pairs = ((name, old.packages.get(name, ""), new.packages.get(name, "")) for name in names)
+    return [(name, before, after) for name, before, after in pairs if before != after]
+
+
+def text(differences: list[Difference]) -> str:
+    """Return differences as one line: "torch 2.13.0 -> 2.14.1, 2 more"."""
+    told = [f"{name} {before or 'none'} → {after or 'none'}" for name, before, after in differences[:_NAMED]]
+    return ", ".join(told + ([f"{len(differences) - _NAMED} more"] if len(differences) > _NAMED else []))
+
+
+def _fact(host: Mapping[str, Any], path: tuple[str, ...]) -> str:
+    found: Any = host
+    for name in path:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return "" if found is None else str(found).strip()

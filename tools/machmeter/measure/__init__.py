@@ -1,0 +1,1 @@
+"""How one process measures one cell, and what it puts on record."""

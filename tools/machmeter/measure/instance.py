@@ -1,0 +1,112 @@
+"""One instance: load a cell as it is told over a socket, say when it is ready, run from a given moment on."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import socket
+import sys
+import threading
+import time
+from typing import Any
+
+from machmeter import backends
+from machmeter.backends.base import Backend, Session
+from machmeter.machine import host
+from machmeter.measure import cell_record
+from machmeter.measure.opening import Opened, open_cell
+from machmeter.measure.throughput import Interval
+from machmeter.workload import launch, models
+from machmeter.workload.cells import Cell
+
+
+class Instance:
+    """The cell of this process."""
+
+    def __init__(self, order: dict[str, Any]) -> None:
+        self._backend: Backend = backends.get(order["backend"])
+        self._model = models.get(order["model"])
+        self._cell = Cell(
+            device=self._backend.device,
+            backend=self._backend.name,
+            model=self._model.name,
+            precision=order["precision"],
+            batch=order["batch"],
+            options=order["options"],
+        )
+        self._parallel = order["parallel"]
+        self._opened: Opened | None = None
+
+    def get_ready(self) -> dict[str, Any]:
+        """Load, warm up, prove and judge the cell; return what was found."""
+        record: dict[str, Any] = {}
+        facts: dict[str, Any] = {}
+        load = self._backend.load_parallel if self._parallel else None  # type: ignore[attr-defined]
+        self._opened = open_cell(
+            self._backend, self._model, self._cell, record=lambda **more: record.update(more), facts=facts, load=load
+        )
+        return {"event": "ready", "record": record, "facts": facts}
+
+    def run(self, begin: int, seconds: float, least_calls: int) -> dict[str, Any]:
+        """Call from `begin` (nanoseconds of the monotonic clock, which all processes share) for `seconds`."""
+        assert self._opened is not None
+        session, buffers = self._opened.session, self._opened.buffers
+        throttled, cpu = host.limits().throttled_periods, time.process_time()
+        end = begin + int(1e9 * seconds)
+        time.sleep(max(0.0, (begin - time.perf_counter_ns()) / 1e9))
+        if self._parallel:
+            intervals = session.stream(buffers, end, least_calls)  # type: ignore[attr-defined]
+            shortest = (max(stop for _, stop in intervals) - min(start for start, _ in intervals)) / len(intervals)
+        else:
+            intervals = _one_after_another(session, buffers, end, least_calls)
+            shortest = min(stop - start for start, stop in intervals)
+        if problem := self._opened.problem(shortest):
+            return {"event": "failed", "status": "failed", "reason": problem}
+        after = host.limits().throttled_periods
+        return {
+            "event": "finished",
+            "intervals": intervals,
+            "proof": launch.proof(),
+            "cpu_seconds": time.process_time() - cpu,
+            "peak_resident_bytes": host.peak_resident_bytes(),
+            "throttled_periods": None if throttled is None or after is None else after - throttled,
+        }
+
+
+def _one_after_another(session: Session, buffers: list[Any], end: int, least_calls: int) -> list[Interval]:
+    intervals: list[Interval] = []
+    while (start := time.perf_counter_ns()) < end or len(intervals) < least_calls:
+        session(buffers[len(intervals) % len(buffers)])
+        intervals.append((start, time.perf_counter_ns()))
+    return intervals
+
+
+def main() -> None:
+    """Serve the process that listens at the socket named by the first argument, and end with it."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(sys.argv[1])
+        stream = connection.makefile("rb")
+        orders: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+
+        def listen() -> None:  # sleeps in a read until there is an order, or nobody to give one
+            for line in stream:
+                orders.put(json.loads(line))
+            os._exit(1)
+
+        threading.Thread(target=listen, daemon=True).start()
+
+        def answer(message: dict[str, Any]) -> None:
+            connection.sendall(json.dumps(message, allow_nan=False).encode() + b"\n")
+
+        try:
+            instance = Instance(orders.get())
+            answer(instance.get_ready())
+            answer(instance.run(**orders.get()))
+        except BaseException as error:
+            answer({"event": "failed", **cell_record.failure(error)})
+    os._exit(0)  # nothing is left to tidy up, and a runtime that hangs at exit must not matter
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The machines that measure for a project, and the jobs of its workflows."""

@@ -1,0 +1,1 @@
+"""Commands that start asv, wait for it and tell what became of it."""

@@ -1,0 +1,155 @@
+"""What a command that waits for asv says meanwhile: a line for each process that ends."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+import threading
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+from machmeter import asv_names
+from machmeter.errors import RunFailed
+from machmeter.measure import offline, tell
+from machmeter.store import evidence
+
+RUN = "MACHMETER_RUN"  # the variable with the name of a run
+
+Say = Callable[[str], None]
+
+
+class Measured(Protocol):
+    """What the evidence has a record of: a cell, or a rung."""
+
+    @property
+    def batch(self) -> int:
+        """Return the images per call."""
+        ...
+
+    def key(self) -> str:
+        """Return the name of its record."""
+        ...
+
+
+def new_run() -> str:
+    """Return a name for a run that no other has."""
+    return uuid.uuid4().hex[:16]
+
+
+@contextlib.contextmanager
+def hear(say: Say, total: int) -> Iterator[tuple[Listener, dict[str, str]]]:
+    """Say what measuring processes finish, of `total` cells.
+
+    Yields the listener and the variables that asv must be given: where to report to, and the name of the run.
+    """
+    with tempfile.TemporaryDirectory(prefix="machmeter-") as folder:
+        pipe = Path(folder) / "progress"
+        os.mkfifo(pipe)
+        listener = Listener(pipe, say, total)
+        listener.start()
+        try:
+            yield listener, {tell.PIPE: str(pipe), RUN: new_run()}
+        finally:
+            listener.stop()
+
+
+def endings(project: Path, run_name: str) -> dict[str, dict[str, Any]]:
+    """Settle the evidence of a run, and return the record of each cell in which a process failed or died."""
+    endings: dict[str, dict[str, Any]] = {}
+    for cell, processes in _records(project, run_name):
+        bad = [record for record in processes if record["status"] != "ok"]
+        if bad:
+            endings[cell] = bad[-1]
+    return endings
+
+
+def tally(project: Path, run_name: str, part: Iterable[Measured]) -> Counter[str]:
+    """Return how many cells of `part` are "ok", "n/a" or "failed" in a run; one that never began is failed."""
+    found: dict[str, set[str]] = {}
+    for cell, processes in _records(project, run_name):
+        found.setdefault(cell, set()).update(record["status"] for record in processes)
+    return Counter(_outcome(found.get(cell.key(), set())) for cell in part)
+
+
+def _outcome(statuses: set[str]) -> str:
+    """Return what a cell is whose processes are `statuses`."""
+    if not statuses or statuses - {"ok", "n/a"}:
+        return "failed"
+    return "ok" if "ok" in statuses else "n/a"
+
+
+def check_measured(counts: Counter[str]) -> None:
+    """Raise RunFailed where everything failed that this machine could measure: a script must not take it for done."""
+    if counts["failed"] and not counts["ok"]:
+        others = f", {counts['n/a']} n/a" if counts["n/a"] else ""
+        raise RunFailed(f"nothing could be measured: {counts['failed']} failed{others}; the reasons are above")
+
+
+def _records(project: Path, run_name: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Settle the evidence of a run, and yield each cell with the records of its processes."""
+    folder = asv_names.evidence_folder(asv_names.results_folder(project)) / asv_names.machine_name()
+    for path in folder.glob("*.json"):
+        if evidence.is_pulled(path):
+            continue
+        content = evidence.settle_file(path) or {"runs": {}}
+        for cell, processes in content["runs"].get(run_name, {"cells": {}})["cells"].items():
+            yield cell, list(processes.values())
+
+
+class Listener(threading.Thread):
+    """Says a line for each process that ends. It sleeps in a read until there is one."""
+
+    def __init__(self, pipe: Path, say: Say, total: int) -> None:
+        super().__init__(daemon=True)
+        self._say, self._total, self._done = say, total, set[str]()
+        self._descriptor = os.open(pipe, os.O_RDWR)  # a writer of its own: no end of file between processes
+
+    def run(self) -> None:
+        """Say what is told until there is no more."""
+        with os.fdopen(self._descriptor, "r", encoding="utf-8") as stream:
+            for line in stream:
+                event = json.loads(line)
+                if event.get("stop"):
+                    return
+                with contextlib.suppress(OSError):  # nobody reads our output any more: go on measuring
+                    self._tell(event)
+
+    def stop(self) -> None:
+        """Read what has been written, then end."""
+        os.write(self._descriptor, b'{"stop": true}\n')
+        self.join()
+
+    def tell_silent(self, part: Iterable[Measured], endings: dict[str, dict[str, Any]]) -> None:
+        """Say what became of the cells whose processes died without a word."""
+        for cell in part:
+            record = endings.get(cell.key())
+            if record and cell.key() not in self._done:
+                self._tell({"cell": cell.key(), "batch": cell.batch, **record})
+
+    def _tell(self, event: dict[str, Any]) -> None:
+        cell, failed = event["cell"], event.get("status") != "ok"
+        if cell.startswith("control."):
+            return
+        counted_by = ("time_forward", "track_throughput")
+        if event["benchmark"] in counted_by or (failed and event["benchmark"] != offline.BENCHMARK):
+            self._done.add(cell)
+        counted = f"[{len(self._done):>3}/{self._total}]"
+        if failed:
+            self._say(f"{counted} {cell}: {event.get('status')}: {event.get('reason')}")
+        elif "images_per_second" in event:
+            self._say(f"{counted} {cell}: {event['images_per_second']:.1f} images/s{_answers(event)}")
+        elif "median_seconds" in event:
+            seconds = event["median_seconds"]
+            self._say(f"{counted} {cell}: {1e3 * seconds:.2f} ms, {event['batch'] / seconds:.1f} images/s")
+        else:
+            self._say(f"{counted} {cell}: loaded in {event.get('track_load_time', 0):.2f} s{_answers(event)}")
+
+
+def _answers(event: dict[str, Any]) -> str:
+    agreement = event.get("track_top1_agreement")
+    return "" if agreement is None else f", top-1 agreement {agreement:.3f}, {event['track_sqnr']:.1f} dB"

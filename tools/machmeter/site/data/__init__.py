@@ -1,0 +1,1 @@
+"""What the site exports as data: JSON with schemas, badges."""

@@ -1,0 +1,290 @@
+"""The exported data of a site: small strict JSON files, the same bytes for the same history.
+
+    data/index.json                    machines, environments, commits, benchmarks, runs, events, what was left out
+    data/keys.json                     keys of the series, by benchmark, machine and environment
+    data/runs.json                     what each run ran on: host and packages, for notes and library differences
+    data/series/<key>.json             one series with its changes
+    data/columns/<machine>/<environment>/scale.json, 000.json, ...     all series at each commit, to compare two
+    data/badges/<key>.json             endpoints for shields.io: images/s of a cell
+    data/badges/<key>-trend.json       and where they went lately
+
+`site/static/schema/` describes them all.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from machmeter.changes.judge import Change
+from machmeter.history import environment_changes
+from machmeter.history.data import OK, STATES, History, Series
+from machmeter.site.data import badges, compare_columns, encode
+
+SCHEMA = 1
+
+_REASONS = 200  # that are told; a foreign project may have one for each value
+_EXAMPLES = 5  # paths that are named for each reason why files were left out
+
+
+def files(history: History, changes: Mapping[str, Sequence[Change]]) -> Iterator[tuple[str, bytes]]:
+    """Yield the path (below the site) and bytes of every data file."""
+    for job in jobs(history, changes):
+        yield from job()
+
+
+Job = Callable[[], Iterable[tuple[str, bytes]]]
+
+
+def jobs(history: History, changes: Mapping[str, Sequence[Change]]) -> list[Job]:
+    """Return functions that make the data files, each some of them, the long ones first."""
+    placed = compare_columns.places(history)
+    made: list[Callable[[], Iterable[tuple[str, Any]]]] = []
+    made += [partial(compare_columns.files, group, placed) for group in compare_columns.groups(history)]
+    made.append(partial(_common, history, changes))
+    made += [partial(_one, item, changes.get(item.key, ())) for item in exported(history)]
+    return [partial(_written, job) for job in made]
+
+
+def _written(job: Callable[[], Iterable[tuple[str, Any]]]) -> Iterator[tuple[str, bytes]]:
+    for path, content in job():
+        yield path, encode.strict(content)
+
+
+def _common(history: History, changes: Mapping[str, Sequence[Change]]) -> Iterator[tuple[str, Any]]:
+    yield "data/index.json", index(history)
+    yield "data/keys.json", keys(history)
+    yield "data/runs.json", runs(history)
+    yield from badges.endpoints(history, changes)
+
+
+def _one(item: Series, changes: Sequence[Change]) -> Iterator[tuple[str, Any]]:
+    yield series_path(item), series(item, changes)
+
+
+def exported(history: History) -> list[Series]:
+    """Return the series that have a file of their own: those with a number, or a reason why there is none."""
+    return [item for item in history.series if item.measured.any() or item.reasons]
+
+
+def series_path(item: Series) -> str:
+    """Return where a series is exported, below the site."""
+    return f"data/series/{item.key}.json"
+
+
+def index(history: History) -> dict[str, Any]:
+    """Return what `data/index.json` holds."""
+    machines, environments = _numbers(history)
+    return {
+        "schema": SCHEMA,
+        "states": list(STATES),
+        "machines": [
+            {"key": item.key, "slug": item.slug, "name": item.name, "facts": dict(item.facts)}
+            for item in history.machines
+        ],
+        "environments": [
+            {
+                "key": item.key,
+                "slug": item.slug,
+                "name": item.name,
+                "label": item.label,
+                "python": item.python,
+                "requirements": dict(item.requirements),
+                "variables": dict(item.variables),
+            }
+            for item in history.environments
+        ],
+        "commits": {
+            "hash": [commit.hash for commit in history.commits],
+            "date": [commit.date for commit in history.commits],
+            "position": [commit.position for commit in history.commits] if history.has_repository else [],
+            "tags": {str(number): list(commit.tags) for number, commit in enumerate(history.commits) if commit.tags},
+            "orphans": [number for number, commit in enumerate(history.commits) if commit.orphan],
+        },
+        "benchmarks": [
+            {
+                "key": item.key,
+                "slug": item.slug,
+                "name": item.name,
+                "kind": item.kind,
+                "unit": item.unit,
+                "direction": item.direction,
+                "param_names": list(item.param_names),
+                "params": [list(values) for values in item.params],
+                "versions": len(item.versions),
+            }
+            for item in history.benchmarks
+        ],
+        "events": [
+            {
+                "machine": machines[event.machine.key],
+                "environment": environments[event.environment.key],
+                "commit": event.commit,
+                "kind": event.kind,
+                "text": event.text,
+            }
+            for event in history.events
+        ],
+        "left_out": _left_out(history),
+        "read": {
+            "files": history.files,
+            "series": len(history.series),
+            "points": sum(map(len, history.series)),
+            "repository": history.has_repository,
+        },
+    }
+
+
+def _numbers(history: History) -> tuple[dict[str, int], dict[str, int]]:
+    machines = {item.key: number for number, item in enumerate(history.machines)}
+    return machines, {item.key: number for number, item in enumerate(history.environments)}
+
+
+def _left_out(history: History) -> list[dict[str, Any]]:
+    """Return the reasons why something was left out, the most frequent first, with examples."""
+    reasons: dict[str, list[str]] = {}
+    for item in history.left_out:
+        reasons.setdefault(item.reason, []).append(item.path)
+    ordered = sorted(reasons.items(), key=lambda pair: (-len(pair[1]), pair[0]))
+    told = [{"reason": reason, "count": len(paths), "paths": paths[:_EXAMPLES]} for reason, paths in ordered[:_REASONS]]
+    if rest := ordered[_REASONS:]:
+        count = sum(len(paths) for _, paths in rest)
+        told.append({"reason": f"{len(rest)} further reasons", "count": count, "paths": []})
+    return told
+
+
+def keys(history: History) -> dict[str, Any]:
+    """Return the keys of all series: by benchmark, then "machine/environment", in the order of the benchmark's params.
+
+    "" stands for a combination that this machine and environment does not have.
+    """
+    found: dict[str, dict[str, list[str]]] = {}
+    places = {item.key: {values: number for number, values in enumerate(item.params)} for item in history.benchmarks}
+    for item in history.series:
+        benchmark = item.benchmark
+        where = found.setdefault(benchmark.slug, {})
+        some = where.setdefault(f"{item.machine.slug}/{item.environment.slug}", [""] * len(benchmark.params))
+        some[places[benchmark.key][item.params]] = item.key
+    return {"schema": SCHEMA, "keys": found}
+
+
+def runs(history: History) -> dict[str, Any]:
+    """Return every run by machine and environment. Hosts and packages are listed once and referred to by number."""
+    machines, environments = _numbers(history)
+    listed: list[dict[str, Any]] = []
+    hosts: dict[bytes, int] = {}
+    packages: dict[bytes, int] = {}
+    kept: list[list[Mapping[str, Any]]] = [[], []]
+
+    def number(seen: dict[bytes, int], which: int, content: Mapping[str, Any]) -> int:
+        text = encode.strict(content)
+        if text not in seen:
+            seen[text] = len(seen)
+            kept[which].append(content)
+        return seen[text]
+
+    for run in history.runs:
+        where = machines[run.machine.key], environments[run.environment.key]
+        if not listed or (listed[-1]["machine"], listed[-1]["environment"]) != where:
+            listed.append({"machine": where[0], "environment": where[1], "commit": [], "started": []})
+            listed[-1] |= {"host": [], "packages": []}
+        listed[-1]["commit"].append(run.commit)
+        listed[-1]["started"].append(run.started)
+        listed[-1]["host"].append(number(hosts, 0, environment_changes.facts(run)))
+        listed[-1]["packages"].append(number(packages, 1, run.packages))
+    return {"schema": SCHEMA, "runs": listed, "hosts": kept[0], "packages": kept[1]}
+
+
+def series(item: Series, changes: Sequence[Change] = ()) -> dict[str, Any]:
+    """Return what `data/series/<key>.json` holds."""
+    measured = item.measured
+    value = item.value[measured]
+    content: dict[str, Any] = {
+        "schema": SCHEMA,
+        "key": item.key,
+        "machine": item.machine.slug,
+        "environment": item.environment.slug,
+        "benchmark": item.benchmark.name,
+        "params": list(item.params),
+        "unit": item.benchmark.unit,
+        "direction": item.benchmark.direction,
+        "commit": encode.positions(item.commits),
+        "state": encode.runs(item.state),
+        "version": encode.runs(item.version),
+        "current": item.benchmark.current,
+        "reasons": {str(point): reason for point, reason in item.reasons.items()},
+        "changes": [_change(item, change) for change in changes],
+    }
+    low, high = item.low[measured], item.high[measured]
+    bounded = bool(np.isfinite(low).any() or np.isfinite(high).any())
+    if encode.can_be_packed(value):
+        content["value"] = encode.pack(value)
+        if bounded:
+            content["bounds"] = encode.bounds(value, low, high)
+    else:
+        content["value"] = encode.rounded(value.tolist())
+        if bounded:
+            content["low"], content["high"] = encode.rounded(low.tolist()), encode.rounded(high.tolist())
+    return content
+
+
+def _change(item: Series, change: Change) -> dict[str, Any]:
+    numbers = encode.rounded([change.before, change.after, change.p, change.importance])
+    return {
+        "point": change.index,
+        "last_before": change.last_before,
+        "commit": int(item.commits[change.index]),
+        "before": numbers[0],
+        "after": numbers[1],
+        "p": numbers[2],
+        "importance": numbers[3],
+        "ratio": None if change.ratio is None else encode.rounded([change.ratio])[0],
+        "verdict": change.verdict,
+        "words": change.words,
+    }
+
+
+def csv_text(history: History, item: Series) -> str:
+    """Return a series as CSV, with all digits: one line for each point, text never read as a formula."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["commit", "date", "state", "value", "low", "high", "unit", "version", "samples", "reason"])
+    for point in range(len(item)):
+        commit = history.commits[item.commits[point]]
+        numbers = [
+            "" if np.isnan(column[point]) else repr(float(column[point]))
+            for column in (item.value, item.low, item.high)
+        ]
+        writer.writerow(
+            [
+                _plain(commit.hash),
+                iso_date(commit.date),
+                STATES[item.state[point]],
+                *(numbers if item.state[point] == OK else ["", "", ""]),
+                _plain(item.benchmark.unit),
+                _plain(item.benchmark.versions[item.version[point]]),
+                int(item.samples[point]),
+                _plain(item.reasons.get(point, "")),
+            ]
+        )
+    return out.getvalue()
+
+
+def _plain(text: str) -> str:
+    """Return `text` so that a spreadsheet does not take it for a formula."""
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+
+
+def iso_date(milliseconds: int) -> str:
+    """Return a time as "2026-11-30T17:01:00Z", "" for 0. Whatever the time zone here, it is UTC."""
+    if not milliseconds:
+        return ""
+    try:
+        return str(np.datetime_as_string(np.datetime64(milliseconds, "ms"), unit="s")) + "Z"
+    except (OverflowError, ValueError):
+        return ""

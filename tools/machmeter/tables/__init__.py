@@ -1,0 +1,1 @@
+"""Tables of one machine: cells, the ladder, versions, peaks and claims, made and shown."""

@@ -1,0 +1,218 @@
+"""The tuning ladder of one model on one machine: every rung with its newest number, or the reason it has none.
+
+asv's files hold the same samples; what a ladder shows beside them (fidelity, precision, memory, proof of how
+the processes were started) is in the evidence, so that is what is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from machmeter import asv_names, metrics
+from machmeter.machine import disturbance
+from machmeter.measure import ladder_classes
+from machmeter.store import evidence
+from machmeter.tables.cells_table import Status, throughput_digits
+from machmeter.workload import launch
+from machmeter.workload.launch import Launch
+from machmeter.workload.rungs import LAUNCH_KEYS, Rung, settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class LadderRow:
+    """One rung. Numbers are rounded to what is shown."""
+
+    rung: str
+    title: str
+    on: str | None
+    status: Status
+    reason: str = ""
+    batch: int | None = None
+    backend: str = ""
+    precision: str = ""  # what really ran, where the runtime chose
+    requested: str = ""  # what it was asked for
+    options: tuple[str, ...] = ()  # values, in the order of the backend's options
+    threads: int | None = None  # of each instance
+    artifact: str = ""  # kind and key in the store
+    command: str = ""  # how a program is started like this, "" for plainly
+    images_per_second: float | None = None
+    times_below: float | None = None  # over the rung it stands on
+    times_first: float | None = None  # over the first rung of the ladder, whatever its batch
+    p50_ms: float | None = None
+    p95_ms: float | None = None
+    top1_agreement: float | None = None
+    sqnr_db: float | None = None
+    peak_memory_mb: float | None = None  # of all instances together
+    instances: int = 1
+    launch: Mapping[str, Any] | None = None
+    huge_pages_mb: float | None = None
+    memory_bound: bool | None = None
+    torch: str | None = None  # the installed version, as stacks differ in it
+    commit: str = ""
+    environment: str = ""
+
+    @property
+    def slower(self) -> bool:
+        """Return whether it is slower than the rung it stands on: steps interfere."""
+        return self.times_below is not None and self.times_below < 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LadderTable:
+    """The rungs of one model on one machine, in their order."""
+
+    machine: str
+    model: str
+    host: Mapping[str, Any]
+    rows: tuple[LadderRow, ...]
+    notes: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the ladder as plain data."""
+        return {
+            "machine": self.machine,
+            "model": self.model,
+            "host": dict(self.host),
+            "rows": [{**asdict(row), "slower": row.slower} for row in self.rows],
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    """The record of one rung, and the run it is from."""
+
+    record: Mapping[str, Any]
+    run: Mapping[str, Any]
+    commit: str
+    environment: str
+
+    @property
+    def claim(self) -> tuple[bool, bool, float]:
+        """Return what decides between records.
+
+        What could not run elsewhere hides nothing that was measured, and what was disturbed nothing that was not.
+        """
+        decided = self.record["status"] in ("ok", "failed")
+        return decided, disturbance.known_quiet(self.record), self.record.get("started_at", 0.0)
+
+    def is_of(self, rung: Rung, rungs: Mapping[str, Rung]) -> bool:
+        """Return whether the record is of the rung as it is defined now, and not of another of the same name."""
+        recorded = self.record.get("settings")
+        return recorded is None or recorded == settings(rung, rungs)
+
+
+def build(
+    results: Path, machine: str, model: str, rungs: Iterable[Rung], evidence_folder: Path | None = None
+) -> LadderTable:
+    """Return the ladder of `model` on `machine`: the rows of `rungs`, in their order, measured or not.
+
+    The evidence is looked for beside `results` where `evidence_folder` does not say otherwise.
+    """
+    folder = (evidence_folder or asv_names.evidence_folder(results)) / machine
+    listed = list(rungs)
+    found, notes = _newest(folder, model, {rung.name: rung for rung in listed})
+    speeds = {
+        name: speed for name, item in found.items() if (speed := item.record.get("images_per_second")) and _ok(item)
+    }
+    comparable = {name: speed for name, speed in speeds.items() if not disturbance.note(found[name].record)}
+    rows = tuple(_row(rung, found.get(rung.name), speeds, comparable, listed[0].name) for rung in listed)
+    newest = max((item.run for item in found.values()), key=lambda run: str(run.get("started", "")), default={})
+    if len({item.run["host"]["cpu"]["model"] for item in found.values() if _ok(item)}) > 1:
+        notes.append("the rungs were measured on different CPU models: their ratios mean nothing")
+    if len({item.run["host"]["thread_budget"] for item in found.values() if _ok(item)}) > 1:
+        notes.append("the rungs were measured with different numbers of threads")
+    return LadderTable(machine=machine, model=model, host=newest.get("host", {}), rows=rows, notes=tuple(notes))
+
+
+def _ok(item: _Found) -> bool:
+    return bool(item.record["status"] == "ok")
+
+
+def _newest(folder: Path, model: str, rungs: Mapping[str, Rung]) -> tuple[dict[str, _Found], list[str]]:
+    """Return the record that decides for each rung of `model`, by the rung's name, and what was left out."""
+    found: dict[str, _Found] = {}
+    contents, notes = evidence.read_all(folder)
+    prefix = ladder_classes.key(model, "")[:-1]
+    for content in contents:
+        for run in content["runs"].values():
+            for key, processes in run["cells"].items():
+                if not key.startswith(prefix):
+                    continue
+                name = key.removeprefix(prefix).removesuffix(")")
+                for record in processes.values():
+                    item = _Found(record=record, run=run, commit=content["commit"], environment=content["environment"])
+                    if record["status"] == "interrupted" or name not in rungs or not item.is_of(rungs[name], rungs):
+                        continue
+                    if name not in found or item.claim > found[name].claim:
+                        found[name] = item
+    return found, notes
+
+
+def _row(
+    rung: Rung, item: _Found | None, speeds: Mapping[str, float], comparable: Mapping[str, float], first: str
+) -> LadderRow:
+    """Return the row of a rung. A gain is over a rung that is `comparable`: measured, and not disturbed."""
+    if item is None:
+        return LadderRow(rung=rung.name, title=rung.title, on=rung.on, status="not run", reason="not measured yet")
+    record = item.record
+    recorded = record.get("settings", {})
+    named = {
+        "rung": rung.name,
+        "title": rung.title,
+        "on": rung.on,
+        "status": record["status"],
+        "reason": record.get("reason", "") or disturbance.note(record) or "",
+        "batch": recorded.get("batch"),
+        "backend": recorded.get("backend", ""),
+        "commit": item.commit[:8],
+        "environment": item.environment,
+    }
+    if record["status"] != "ok":
+        return LadderRow(**named)
+    speed, instances = speeds[rung.name], record["instances"]
+    facts = record.get("facts", {})
+    seconds = sorted(record.get("call_seconds", ()))
+    tail = metrics.percentile(seconds, 0.95)
+    huge = [worker["proof"]["huge_page_bytes"] for worker in instances]
+    return LadderRow(
+        **named,
+        precision=instances[0].get("precision", recorded.get("precision", "")),
+        requested=recorded.get("precision", ""),
+        options=tuple(recorded.get("options", {}).values()),
+        threads=instances[0].get("threads"),
+        artifact="/".join(instances[0]["artifact"][part] for part in ("kind", "key")),
+        command=launch.shell(
+            Launch(**{name: value for name, value in recorded.items() if name in LAUNCH_KEYS}),
+            [worker["proof"]["cpus"] for worker in instances],
+            instances[0]["proof"]["variables"],
+        ),
+        images_per_second=round(speed, throughput_digits(speed)),
+        times_below=_ratio(comparable.get(rung.name), comparable.get(rung.on or "")),
+        times_first=_ratio(comparable.get(rung.name), comparable.get(first)),
+        p50_ms=round(1e3 * record["median_seconds"], 2),
+        p95_ms=None if tail is None else round(1e3 * tail, 2),
+        top1_agreement=_rounded(facts.get("track_top1_agreement"), 3),
+        sqnr_db=_rounded(facts.get("track_sqnr"), 1),
+        peak_memory_mb=_megabytes(record.get("instances_peak_resident_bytes")),
+        instances=len(instances),
+        launch={name: value for name, value in recorded.items() if name in LAUNCH_KEYS},
+        huge_pages_mb=_megabytes(sum(huge)) if None not in huge else None,
+        memory_bound=all(worker["proof"]["memory_binding"]["bound"] for worker in instances),
+        torch=item.run.get("versions", {}).get("torch"),
+    )
+
+
+def _ratio(speed: float | None, base: float | None) -> float | None:
+    return round(speed / base, 2) if speed and base else None
+
+
+def _rounded(number: float | None, digits: int) -> float | None:
+    return None if number is None else round(number, digits)
+
+
+def _megabytes(count: float | None) -> float | None:
+    return None if count is None else round(count / 1e6)

@@ -1,0 +1,319 @@
+"""How each cell moved over the versions of a library: what sweeps have left in the evidence of one machine.
+
+All of a row is of one run. A change is a percentage only where both rows had the same artifact, CPU and
+threads; where something else differs a note says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from machmeter import asv_names, metrics
+from machmeter.machine import disturbance
+from machmeter.running.releases import in_order
+from machmeter.store import evidence
+from machmeter.tables.cells_table import Status, throughput_digits
+from machmeter.workload import cells, models, swept
+from machmeter.workload.cells import Cell
+
+# Artifacts that every version compiles for itself.
+_COMPILED = ("aot", "torch-compile-cache")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One version of one cell. Numbers are rounded to what is shown."""
+
+    version: str
+    released: str | None
+    status: Status
+    reason: str = ""
+    images_per_second: float | None = None
+    change_percent: float | None = None  # of images/s, against the version before that has an undisturbed number
+    against: str | None = None
+    p50_ms: float | None = None
+    top1_agreement: float | None = None
+    sqnr_db: float | None = None
+    peak_memory_mb: float | None = None
+    samples: int | None = None
+    artifact: str | None = None  # the digest's first digits
+    commit: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """One cell over the versions of a library, oldest first, and what a reader must know beside it."""
+
+    library: str
+    model: str
+    backend: str
+    precision: str
+    options: str
+    batch: int
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Versions:
+    """All series of one machine."""
+
+    machine: str
+    host: Mapping[str, Any]  # as the newest run found it
+    series: tuple[Series, ...]
+    notes: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the table as plain data."""
+        return {
+            "machine": self.machine,
+            "host": dict(self.host),
+            "series": [asdict(item) for item in self.series],
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Attempt:
+    """What one run found of one cell with one version."""
+
+    version: str
+    released: str | None
+    commit: str
+    run: Mapping[str, Any]
+    records: tuple[Mapping[str, Any], ...]
+
+    @property
+    def when(self) -> float:
+        return max((float(record.get("started_at", 0.0)) for record in self.records), default=0.0)
+
+    @property
+    def telling(self) -> bool:
+        """Return whether it was not only interrupted: that says nothing of the version."""
+        return self.outcome()[0] != "not run"
+
+    def outcome(self) -> tuple[Status, str]:
+        """Return status and reason. A version that is not the one installed has no number."""
+        installed = self.run.get("versions") or {}
+        if installed and (problem := swept.falsehood(self.run["swept"], installed)):
+            return "failed", problem
+        reasons = {record["status"]: record.get("reason", "") for record in self.records}
+        for status in ("failed", "n/a", "running"):
+            if status in reasons:
+                return status, reasons[status]
+        if self._timed() is None or "interrupted" in reasons:
+            return "not run", reasons.get("interrupted", "") or "its latency was not timed"
+        return "ok", ""
+
+    @property
+    def quiet(self) -> bool:
+        """Return whether it is on record that nobody disturbed it: what nobody looked at is not."""
+        timed = self._timed()
+        return timed is not None and disturbance.known_quiet(timed)
+
+    def disturbed(self) -> str | None:
+        """Return what to say where other programs had the CPUs meanwhile: such a number proves no change."""
+        timed = self._timed()
+        return disturbance.note(timed) if timed else None
+
+    def seconds(self) -> float | None:
+        """Return the median seconds of a call, or None where there is no number."""
+        timed = self._timed()
+        return float(timed["median_seconds"]) if timed and self.outcome()[0] == "ok" else None
+
+    def fact(self, *path: str) -> Any:
+        """Return what any of the records says under `path`, or None."""
+        for record in self.records:
+            found: Any = record
+            for name in path:
+                found = found.get(name) if isinstance(found, Mapping) else None
+            if found is not None:
+                return found
+        return None
+
+    def digest(self) -> str | None:
+        found = self.fact("artifact", "digest")
+        return None if found is None else str(found)
+
+    def samples(self) -> int | None:
+        timed = self._timed()
+        return int(timed["samples"]) if timed else None
+
+    def peak_bytes(self) -> float | None:
+        for record in self.records:
+            if record.get("benchmark") == "peakmem_forward":
+                return record.get("peak_resident_bytes")
+        return None
+
+    def _timed(self) -> Mapping[str, Any] | None:
+        return next((record for record in self.records if record.get("samples")), None)
+
+
+def build(
+    results: Path,
+    machine: str,
+    libraries: Iterable[str] = (),
+    wanted: Iterable[str] = (),
+    evidence_folder: Path | None = None,
+) -> Versions:
+    """Return what was swept on `machine` of `libraries` and of the models `wanted` (all where none is named).
+
+    The evidence is looked for beside `results` where `evidence_folder` does not say otherwise.
+    """
+    attempts: dict[tuple[str, str], dict[str, list[_Attempt]]] = {}
+    newest: Mapping[str, Any] = {}
+    contents, notes = evidence.read_all((evidence_folder or asv_names.evidence_folder(results)) / machine)
+    names, chosen = set(libraries), set(wanted)
+    for content in contents:
+        for run in content["runs"].values():
+            told = run.get("swept")
+            if not told or (names and told["library"] not in names):
+                continue
+            if run.get("started", "") >= newest.get("started", ""):
+                newest = run
+            for key, processes in run["cells"].items():
+                cell = cells.parse(key)
+                if cell is None or (chosen and cell.model not in chosen):
+                    continue
+                attempt = _Attempt(
+                    version=told["version"],
+                    released=told.get("released"),
+                    commit=content["commit"],
+                    run=run,
+                    records=tuple(processes.values()),
+                )
+                attempts.setdefault((told["library"], key), {}).setdefault(attempt.version, []).append(attempt)
+    if newest.get("uncommitted_changes"):
+        notes.append("the newest run measured a working tree with uncommitted changes")
+    series = [
+        _series(library, key, [_decisive(tried) for tried in by_version.values()])
+        for (library, key), by_version in attempts.items()
+    ]
+    return Versions(
+        machine=machine, host=newest.get("host", {}), series=tuple(sorted(series, key=_rank)), notes=tuple(notes)
+    )
+
+
+def _decisive(tried: list[_Attempt]) -> _Attempt:
+    """Return the newest attempt that says something, of those known to be undisturbed where there are any."""
+    return max(tried, key=lambda attempt: (attempt.telling, attempt.quiet, attempt.when))
+
+
+def _series(library: str, key: str, attempts: list[_Attempt]) -> Series:
+    cell = cells.parse(key)
+    assert cell is not None
+    ordered = in_order(attempts)
+    rows: list[Row] = []
+    before: _Attempt | None = None
+    for attempt in ordered:
+        rows.append(_row(cell, attempt, before))
+        if attempt.seconds() is not None and not attempt.disturbed():
+            before = attempt
+    return Series(
+        library=library,
+        model=cell.model,
+        backend=cell.backend,
+        precision=cell.precision,
+        options=", ".join(cell.options.values()),
+        batch=cell.batch,
+        rows=tuple(rows),
+        notes=tuple(_notes([attempt for attempt in ordered if attempt.seconds() is not None])),
+    )
+
+
+def _row(cell: Cell, attempt: _Attempt, before: _Attempt | None) -> Row:
+    status, reason = attempt.outcome()
+    seconds = attempt.seconds()
+    comparable = (
+        seconds is not None
+        and before is not None
+        and not attempt.disturbed()
+        and _conditions(attempt) == _conditions(before)
+    )
+    earlier = before.seconds() if before and comparable else None
+    speed = metrics.images_per_second(seconds, cell.batch) if seconds else None
+    digest = attempt.digest()
+    peak = attempt.peak_bytes() if seconds else None
+    return Row(
+        version=attempt.version,
+        released=attempt.released,
+        status=status,
+        reason=reason or attempt.disturbed() or "",
+        images_per_second=_rounded(speed, throughput_digits(speed or 0.0)),
+        change_percent=_rounded(100.0 * (earlier / seconds - 1.0), 1) if earlier and seconds else None,
+        against=before.version if before and earlier else None,
+        p50_ms=_rounded(1e3 * seconds, 2) if seconds else None,
+        top1_agreement=_rounded(attempt.fact("facts", "track_top1_agreement"), 3),
+        sqnr_db=_rounded(attempt.fact("facts", "track_sqnr"), 1),
+        peak_memory_mb=_rounded(peak / 1e6 if peak else None, 0),
+        samples=attempt.samples(),
+        artifact=digest[:12] if digest else None,
+        commit=attempt.commit[:8],
+    )
+
+
+def _conditions(attempt: _Attempt) -> tuple[Any, ...]:
+    """Return what must be equal for a percentage between two rows."""
+    same = None if attempt.fact("artifact", "kind") in _COMPILED else attempt.digest()
+    return same, *(look(attempt) for look in (_cpu, _threads))
+
+
+def _cpu(attempt: _Attempt) -> Any:
+    return attempt.run.get("host", {}).get("cpu", {}).get("model")
+
+
+def _threads(attempt: _Attempt) -> Any:
+    return attempt.fact("effective", "threads")
+
+
+# What may differ between runs, how it is called, and where it is found.
+_FACTS: tuple[tuple[str, Callable[[_Attempt], Any]], ...] = (
+    ("CPU", _cpu),
+    ("threads", _threads),
+    ("CPU quota", lambda attempt: attempt.run.get("host", {}).get("limits", {}).get("cpu_quota")),
+    ("kernel", lambda attempt: attempt.run.get("host", {}).get("kernel")),
+    ("frequency governor", lambda attempt: attempt.run.get("host", {}).get("governor")),
+    ("huge pages", lambda attempt: attempt.run.get("host", {}).get("transparent_huge_pages")),
+    ("allocator", lambda attempt: attempt.fact("allocator")),
+    ("NumPy", lambda attempt: attempt.run.get("versions", {}).get("numpy")),
+    ("commit", lambda attempt: attempt.commit[:8]),
+)
+
+
+def _notes(measured: list[_Attempt]) -> list[str]:
+    """Return what differs between the rows beside the version."""
+    notes = []
+    digests = _groups(measured, lambda attempt: (attempt.digest() or "")[:12] or None)
+    if any(attempt.fact("artifact", "kind") in _COMPILED for attempt in measured):
+        notes.append("each version compiled its own artifact")
+    elif len(digests) > 1:
+        notes.append(f"the artifact differs, so there is no change between them: {_listed(digests)}")
+    for name, look in _FACTS:
+        if len(found := _groups(measured, look)) > 1:
+            notes.append(f"{name} differs: {_listed(found)}")
+    return notes
+
+
+def _groups(measured: list[_Attempt], look: Callable[[_Attempt], Any]) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = {}
+    for attempt in measured:
+        value = look(attempt)
+        groups.setdefault("unknown" if value is None else str(value).strip(), []).append(attempt.version)
+    return groups
+
+
+def _listed(groups: Mapping[str, list[str]]) -> str:
+    return "; ".join(f"{value} ({', '.join(versions)})" for value, versions in groups.items())
+
+
+def _rounded(number: Any, digits: int) -> float | None:
+    return None if number is None else round(float(number), digits)
+
+
+def _rank(series: Series) -> tuple[Any, ...]:
+    names = [model.name for model in models.MODELS]
+    position = names.index(series.model) if series.model in names else len(names)
+    return series.library, position, series.backend, series.precision, series.options, series.batch

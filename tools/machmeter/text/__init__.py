@@ -1,0 +1,1 @@
+"""How values, text of others and tables are written for a reader."""

@@ -1,0 +1,1 @@
+"""What is measured: models, cells, their inputs, artifacts, launching and names."""

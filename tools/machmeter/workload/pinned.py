@@ -1,0 +1,89 @@
+"""The list of artifacts that a sweep gives to all versions of a library.
+
+Found by what they are made from, artifacts of two environments differ: an environment with another OpenVINO
+would convert an IR of its own. `MACHMETER_ARTIFACTS` names a file that settles it. The store then returns the
+listed artifact of the same identity, whatever made it, and builds none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from machmeter.errors import BadSetting
+
+if TYPE_CHECKING:
+    from machmeter.workload.artifacts import Artifact
+
+VARIABLE = "MACHMETER_ARTIFACTS"
+SCHEMA = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One listed artifact: where the store keeps it, the hash of its files, and what it is."""
+
+    kind: str
+    key: str
+    digest: str
+    identity: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    """The listed artifacts, and the file that lists them."""
+
+    path: Path
+    entries: tuple[Entry, ...] = ()
+
+    def find(self, kind: str, identity: Mapping[str, Any]) -> Entry | None:
+        """Return the entry of an artifact, or None where none is listed."""
+        wanted = json.loads(json.dumps(dict(identity)))
+        return next((entry for entry in self.entries if entry.kind == kind and entry.identity == wanted), None)
+
+    def replaced(self, artifacts: Iterable[Artifact]) -> Listing:
+        """Return the list with `artifacts`, each in the place of one with the same identity."""
+        new = {(artifact.kind, artifact.key): artifact for artifact in artifacts}
+        kept = [
+            entry
+            for entry in self.entries
+            if not any(item.kind == entry.kind and item.identity == entry.identity for item in new.values())
+        ]
+        added = [
+            Entry(kind=item.kind, key=item.key, digest=item.digest, identity=dict(item.identity))
+            for item in new.values()
+        ]
+        return Listing(path=self.path, entries=(*kept, *added))
+
+    def write(self) -> None:
+        """Write the list by an atomic rename."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        content = {"schema": SCHEMA, "artifacts": [asdict(entry) for entry in self.entries]}
+        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
+        temporary.write_text(json.dumps(content, indent=1, sort_keys=True, allow_nan=False), encoding="utf-8")
+        temporary.replace(self.path)
+
+
+def read(path: Path) -> Listing:
+    """Return the list in `path`. Raises BadSetting where it cannot be used."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content["schema"] != SCHEMA:
+            raise ValueError(f"schema {content['schema']!r} instead of {SCHEMA}")
+        entries = tuple(
+            Entry(kind=str(item["kind"]), key=str(item["key"]), digest=str(item["digest"]), identity=item["identity"])
+            for item in content["artifacts"]
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadSetting(f"{VARIABLE} names {path}, which is not a list of artifacts ({error}): unset it") from error
+    return Listing(path=path, entries=entries)
+
+
+def current() -> Listing | None:
+    """Return the list that this process was given, or None."""
+    path = os.environ.get(VARIABLE)
+    return read(Path(path)) if path else None
