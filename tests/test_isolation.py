@@ -46,7 +46,7 @@ def test_a_child_that_the_kernel_kills_tells_its_peak() -> None:
 def test_the_memory_of_the_child_is_not_the_parents() -> None:
     program = PROGRAM.format(body="block = bytearray(400_000_000); return len(block)")
     # Not what getrusage tells: Linux hands a parent's peak on to a program that it starts, here pytest's.
-    program += "from machmeter.machine.host import peak_resident_bytes\nprint(peak_resident_bytes() < 300_000_000)"
+    program += "from machmeter.machine.process import peak_resident_bytes\nprint(peak_resident_bytes() < 300_000_000)"
     assert _output(program).split() == ["result", "400000000", "True"]
 
 

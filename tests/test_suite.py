@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, make_project
+from helpers.project import ROOT, make_project
 from machmeter import backends
+from machmeter.backends import grid
 from machmeter.machine import gpu
-from machmeter.running import bench
+from machmeter.running import selection
 from machmeter.workload import cells, models
 
 FRAMEWORKS = ("torch", "torchvision", "timm", "torchao", "onnx", "onnxscript", "onnxruntime", "openvino", "nncf")
@@ -114,8 +115,11 @@ def test_versions_follow_backend_and_model(discovered: dict[str, dict[str, objec
 def test_the_selection_of_a_cell_hits_it_and_no_other(discovered: dict[str, dict[str, object]]) -> None:
     """`machmeter bench` selects by regular expression, as asv matches it."""
     backend, model = backends.get("onnxruntime"), models.get("ResNet50")
-    cell = next(c for c in cells.all_cells(backend, model) if (c.precision, c.batch) == ("int8", 1))
-    pattern, with_offline = re.compile(bench.pattern_of(cell, bench.LATENCY)), re.compile(bench.pattern_of(cell))
+    cell = next(c for c in grid.all_cells(backend, model) if (c.precision, c.batch) == ("int8", 1))
+    pattern, with_offline = (
+        re.compile(selection.pattern_of(cell, selection.LATENCY)),
+        re.compile(selection.pattern_of(cell)),
+    )
     params = discovered["cpu.onnxruntime.ResNet50.time_forward"]["params"]
     names = [
         f"cpu.onnxruntime.ResNet50.{method}({precision}, {batch})"
@@ -133,7 +137,7 @@ def test_the_selection_of_a_cell_hits_it_and_no_other(discovered: dict[str, dict
 def test_names_of_cells_can_be_read_back() -> None:
     for backend in map(backends.get, backends.names()):
         for model in models.MODELS:
-            for cell in cells.all_cells(backend, model):
+            for cell in grid.all_cells(backend, model):
                 parsed = cells.parse(cell.key())
                 assert parsed is not None
                 assert parsed.key() == cell.key()

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-import stores
-from browser import finding
+from helpers import finding_browser as finding
+from helpers import stores
 from machmeter.site import build, serve
 
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking")

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import expect
 
-import stores
+from helpers import stores
 from machmeter.site import build, serve
 
 pytestmark = pytest.mark.browser

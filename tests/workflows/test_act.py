@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-import githubserver
-from acting import Scratch, make_scratch
-from conftest import ROOT
+from helpers import github_server as githubserver
+from helpers.acting import Scratch, make_scratch
+from helpers.project import ROOT
 
 pytestmark = pytest.mark.network  # asv installs NumPy into its environments, npm the chart library
 
@@ -180,7 +180,7 @@ def _comment(login: str, association: str, body: str) -> dict[str, object]:
 
 
 def test_every_foreign_action_has_a_stand_in() -> None:
-    from acting import ACTIONS, USES, all_workflows
+    from helpers.acting import ACTIONS, USES, all_workflows
 
     used = {action.removeprefix("actions/") for action, _ in USES.findall(all_workflows())}
     assert used == {path.name for path in Path(ACTIONS).iterdir()}

@@ -15,8 +15,8 @@ import pytest
 import typer
 import yaml
 
-from acting import program
-from conftest import ROOT
+from helpers.acting import program
+from helpers.project import ROOT
 from machmeter.cli import app
 from machmeter.results_branch import paths
 from machmeter.runners import machine_list

@@ -1,6 +1,6 @@
 """Try detectors of steps on simulated histories: ours, asv's, and two of ruptures.
 
-Run it with `make bench-changes`. The histories are seeded (`machmeter.changes.simulate`): the same numbers come out
+Run it with `make bench-changes`. The histories are seeded (`simulate_series`): the same numbers come out
 every time, except for the times, which are CPU time.
 """
 
@@ -16,7 +16,8 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from machmeter.changes import detect, simulate
+import simulate_series
+from machmeter.changes import detect
 from machmeter.changes.series import noise, scale, usable
 from machmeter.machine import host
 
@@ -88,11 +89,11 @@ DETECTORS: dict[str, Detector] = {
 
 # Title and noise kinds of each pair of F1 columns.
 GROUPS: dict[str, tuple[str, ...]] = {
-    "tuned": tuple(simulate.TUNED),
-    "no bursts": tuple(kind for kind in simulate.TUNED if kind != "bursts"),
-    "held out": tuple(simulate.HELD_OUT),
+    "tuned": tuple(simulate_series.TUNED),
+    "no bursts": tuple(kind for kind in simulate_series.TUNED if kind != "bursts"),
+    "held out": tuple(simulate_series.HELD_OUT),
 }
-KINDS = tuple(simulate.TUNED | simulate.HELD_OUT | simulate.HARD)
+KINDS = tuple(simulate_series.TUNED | simulate_series.HELD_OUT | simulate_series.HARD)
 # Of these histories the last points are 5 % higher: how many of them a detector needs.
 LATE, SPREADS, COUNTS = 200, (0.005, 0.01, 0.015), (3, 4, 5, 6)
 
@@ -113,7 +114,7 @@ def main() -> None:
         for name in options.detector or DETECTORS:
             scores = _scores(pool, name, options.histories)
             columns = [f"{_total(scores, length, kinds).f1:.3f}" for kinds in GROUPS.values() for length in LENGTHS]
-            for kinds in (simulate.STATIONARY, simulate.STATIONARY_HELD_OUT):
+            for kinds in (simulate_series.STATIONARY, simulate_series.STATIONARY_HELD_OUT):
                 columns.append(f"{_false(pool, name, options.histories, kinds):.3f}")
             columns.append(f"{_milliseconds(pool, name):.2f}")
             print(f"{name:34}" + "".join(f"{text:>14}" for text in columns), flush=True)
@@ -132,7 +133,7 @@ def _print_kinds(pool: ProcessPoolExecutor, histories: int) -> None:
         texts = [f"{s.f1:.3f} ({s.wrong}, {s.missed})" for s in (scores[kind, length] for length in LENGTHS)]
         # A burst, a drift and a wave are no steps, but they are no stationary noise either.
         false = "" if kind in ("bursts", "drift", "seasonal") else f"{_false(pool, first, histories, (kind,)):.3f}"
-        group = "held out" if kind in simulate.HELD_OUT else "hard" if kind in simulate.HARD else ""
+        group = "held out" if kind in simulate_series.HELD_OUT else "hard" if kind in simulate_series.HARD else ""
         print(f"  {kind:24}" + "".join(f"{text:>28}" for text in texts) + f"{false:>13}  {group}".rstrip())
 
 
@@ -155,7 +156,7 @@ def _print_two() -> None:
     """Print why an alert waits for four points: how often two that are worse than the 30 before are nothing."""
     print("\nfalse alarms per 1,000 points if two points, 5 % above the median and above all of 30 before, were enough")
     for kind in KINDS:
-        made = [simulate.history(kind, LENGTHS[0], number, stationary=True).values for number in range(60)]
+        made = [simulate_series.history(kind, LENGTHS[0], number, stationary=True).values for number in range(60)]
         points = sum(len(values) - 40 for values in made)
         rate = 1000 * sum(_twos(values[usable(values)]) for values in made) / points
         if rate:
@@ -178,20 +179,22 @@ def _limit() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.RLIM_INFINITY))
 
 
-def _scores(pool: ProcessPoolExecutor, name: str, histories: int) -> dict[tuple[str, int], simulate.Score]:
+def _scores(pool: ProcessPoolExecutor, name: str, histories: int) -> dict[tuple[str, int], simulate_series.Score]:
     jobs = [(kind, length) for length in LENGTHS for kind in KINDS]
     return dict(zip(jobs, pool.map(partial(_score, name, histories), *zip(*jobs, strict=True)), strict=True))
 
 
-def _score(name: str, histories: int, kind: str, length: int) -> simulate.Score:
-    made = [simulate.history(kind, length, number) for number in range(histories)]
+def _score(name: str, histories: int, kind: str, length: int) -> simulate_series.Score:
+    made = [simulate_series.history(kind, length, number) for number in range(histories)]
     found = DETECTORS[name]([one.values for one in made])
-    matched = (simulate.match(steps, one.steps) for steps, one in zip(found, made, strict=True))
-    return sum(matched, simulate.Score())
+    matched = (simulate_series.match(steps, one.steps) for steps, one in zip(found, made, strict=True))
+    return sum(matched, simulate_series.Score())
 
 
-def _total(scores: dict[tuple[str, int], simulate.Score], length: int, kinds: Sequence[str]) -> simulate.Score:
-    return sum((scores[kind, length] for kind in kinds), simulate.Score())
+def _total(
+    scores: dict[tuple[str, int], simulate_series.Score], length: int, kinds: Sequence[str]
+) -> simulate_series.Score:
+    return sum((scores[kind, length] for kind in kinds), simulate_series.Score())
 
 
 def _false(pool: ProcessPoolExecutor, name: str, histories: int, kinds: Sequence[str]) -> float:
@@ -201,7 +204,7 @@ def _false(pool: ProcessPoolExecutor, name: str, histories: int, kinds: Sequence
 
 
 def _alarms(name: str, histories: int, kind: str) -> int:
-    made = [simulate.history(kind, LENGTHS[0], number, stationary=True).values for number in range(histories)]
+    made = [simulate_series.history(kind, LENGTHS[0], number, stationary=True).values for number in range(histories)]
     return sum(len(steps) for steps in DETECTORS[name](made))
 
 
@@ -211,7 +214,7 @@ def _milliseconds(pool: ProcessPoolExecutor, name: str) -> float:
 
 
 def _cpu(name: str, number: int) -> float:
-    made = [simulate.history(kind, LONG, number).values for kind in simulate.TUNED]
+    made = [simulate_series.history(kind, LONG, number).values for kind in simulate_series.TUNED]
     DETECTORS[name](made[:1])
     start = time.process_time()
     DETECTORS[name](made)
@@ -219,8 +222,8 @@ def _cpu(name: str, number: int) -> float:
 
 
 def _print_store(processes: int) -> None:
-    kinds = list(simulate.TUNED)
-    made = [simulate.history(kinds[number % len(kinds)], LONG, number).values for number in range(SERIES)]
+    kinds = list(simulate_series.TUNED)
+    made = [simulate_series.history(kinds[number % len(kinds)], LONG, number).values for number in range(SERIES)]
     start = time.perf_counter()
     found = detect.detect_many(made, processes=processes)
     wall = time.perf_counter() - start

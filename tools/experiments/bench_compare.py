@@ -1,6 +1,6 @@
 """Try the judgement of comparisons on simulated measurements, asv's own rule beside it, and time the reading.
 
-Run it with `make bench-compare`. Simulations are seeded (`machmeter.compare.simulate`): the same numbers come out every
+Run it with `make bench-compare`. Simulations are seeded (`simulate_sides`): the same numbers come out every
 time, except for times. What takes minutes is only done with `--only stopping`. A real A/A comparison is
 `tools/experiments/compare_real.py`.
 """
@@ -17,7 +17,8 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from machmeter.compare import judge, limits, sides, simulate, statistics
+import simulate_sides
+from machmeter.compare import judge, limits, sides, statistics
 
 ROWS = 200
 ROUNDS = 8
@@ -28,7 +29,7 @@ SAMPLES = 150
 BATCH = 250  # tables at once
 
 
-def found(differences: simulate.Array) -> tuple[simulate.Array, float]:
+def found(differences: simulate_sides.Array) -> tuple[simulate_sides.Array, float]:
     """Return which rows our rule finds, +1 for slower and -1 for faster, and how often intervals have the truth, 0."""
     estimates = statistics.estimates(statistics.paired(differences, statistics.table(differences)))
     q = statistics.discoveries(estimates.p)
@@ -36,7 +37,7 @@ def found(differences: simulate.Array) -> tuple[simulate.Array, float]:
     return told * np.sign(estimates.middle), float(np.mean((estimates.low <= 0.0) & (estimates.high >= 0.0)))
 
 
-def try_ours(noise: simulate.Noise, tables: int, rows: int, rounds: int) -> dict[str, float]:
+def try_ours(noise: simulate_sides.Noise, tables: int, rows: int, rounds: int) -> dict[str, float]:
     """Return what our rule does on tables of identical code, and with one or a tenth of the rows 5 % slower."""
     alarms, coverage, one, many = [], [], [], []
     tenth = max(1, rows // 10)
@@ -59,13 +60,13 @@ def try_ours(noise: simulate.Noise, tables: int, rows: int, rounds: int) -> dict
     }
 
 
-def try_asv(noise: simulate.Noise, tables: int, rows: int, rounds: int) -> dict[str, float]:
+def try_asv(noise: simulate_sides.Noise, tables: int, rows: int, rounds: int) -> dict[str, float]:
     """Return the same of asv's rule: Mann-Whitney on the pooled samples, with and without its factor of 1.1."""
     any_test, any_rule, row_test, row_rule, power = [], [], [], [], []
     for number in range(tables):
         random = np.random.default_rng([2, number])
         medians = noise.make(random, (1, rows, rounds))[0]
-        pooled = simulate.samples(random, medians, SAMPLES).reshape(rows, 2, -1)
+        pooled = simulate_sides.samples(random, medians, SAMPLES).reshape(rows, 2, -1)
         for slower, kept in ((0.0, None), (SLOWER, power)):
             head = pooled[:, 1] + slower
             p = stats.mannwhitneyu(pooled[:, 0], head, axis=-1, method="asymptotic").pvalue
@@ -94,7 +95,7 @@ def print_ours(tables: int) -> None:
     )
     print("Found: of cells 5 % slower, where one of a table is and where every tenth is. 95 %: intervals that have 1.")
     print(f"\n{'noise of processes':<72} {'A/A':>6} {'95 %':>6} {'one':>6} {'tenth':>6}")
-    for noise in simulate.KINDS.values():
+    for noise in simulate_sides.KINDS.values():
         told = try_ours(noise, tables, ROWS, ROUNDS)
         figures = (told["alarms"], told["coverage"], told["one"], told["many"])
         print(f"{noise.words:<72} " + " ".join(f"{100 * figure:5.1f}%" for figure in figures), flush=True)
@@ -106,13 +107,13 @@ def print_power(tables: int) -> None:
     print(f"\nOne cell of {ROWS} 5 % slower, found with so many pairs of processes, each with noise of its own:")
     print(f"{'':<8}" + "".join(f"{count:>8}" for count in rounds))
     for spread in (0.009, 0.012, 0.015, 0.02, 0.03, 0.037):
-        noise = simulate.Noise(words="", make=simulate.own(spread))
+        noise = simulate_sides.Noise(words="", make=simulate_sides.own(spread))
         figures = [try_ours(noise, max(BATCH, tables // 4), ROWS, count)["one"] for count in rounds]
         print(f"{100 * spread:5.1f} % " + "".join(f"{100 * figure:7.0f}%" for figure in figures), flush=True)
     print(f"\nSmaller tables, {ROUNDS} pairs: A/A tables with any finding, and one cell 5 % slower found")
     for rows in (1, 5, 20, 50):
         told = [
-            (noise, try_ours(simulate.KINDS[noise], tables, rows, ROUNDS))
+            (noise, try_ours(simulate_sides.KINDS[noise], tables, rows, ROUNDS))
             for noise in ("own", "half", "walk", "two modes", "outliers", "mixed")
         ]
         line = "; ".join(f"{noise} {100 * one['alarms']:.1f} % and {100 * one['one']:.0f} %" for noise, one in told)
@@ -127,20 +128,22 @@ def print_asv(tables: int) -> None:
     )
     print(f"{'noise of processes':<72} {'A/A':>6} {'+1.1':>6} {'row':>6} {'+1.1':>6} {'found':>6}")
     for name in ("own", "two modes", "walk", "rounds", "half", "quiet", "outliers"):
-        told = try_asv(simulate.KINDS[name], tables, ROWS, ROUNDS)
+        told = try_asv(simulate_sides.KINDS[name], tables, ROWS, ROUNDS)
         figures = (told["any test"], told["any rule"], told["row test"], told["row rule"], told["power"])
-        words = simulate.KINDS[name].words
+        words = simulate_sides.KINDS[name].words
         print(f"{words:<72} " + " ".join(f"{100 * figure:5.1f}%" for figure in figures), flush=True)
-    told = try_asv(simulate.KINDS["own"], tables, ROWS, 1)
+    told = try_asv(simulate_sides.KINDS["own"], tables, ROWS, 1)
     print(
         f"one process a side: {100 * told['row test']:.0f} % of A/A pairs differ, "
         f"{100 * told['row rule']:.1f} % with the factor"
     )
 
 
-def judged(differences: simulate.Array, done: simulate.Array) -> tuple[simulate.Array, simulate.Array]:
+def judged(
+    differences: simulate_sides.Array, done: simulate_sides.Array
+) -> tuple[simulate_sides.Array, simulate_sides.Array]:
     """Return which rows of one table are found, and which are undecided, after so many rounds of each."""
-    parts: list[tuple[simulate.Array, statistics.Spread]] = []
+    parts: list[tuple[simulate_sides.Array, statistics.Spread]] = []
     known = statistics.table(differences[:, : done.min()])
     for count in np.unique(done):
         rows = np.flatnonzero(done == count)
@@ -159,7 +162,7 @@ def judged(differences: simulate.Array, done: simulate.Array) -> tuple[simulate.
     return finding, np.where(finding, q > limits.CONFIRMED, ~within)
 
 
-def try_stopping(noise: simulate.Noise, tables: int, rows: int, most: int) -> tuple[float, float, float]:
+def try_stopping(noise: simulate_sides.Noise, tables: int, rows: int, most: int) -> tuple[float, float, float]:
     """Measure as `machmeter pr` does: what is decided gets no more rounds, up to `most`.
 
     Return the share of A/A tables with any finding, how often one cell 5 % slower is found, and the mean rounds.
@@ -189,9 +192,9 @@ def print_stopping(tables: int) -> None:
     print(f"\nWhat is decided after {least} or more rounds is measured no more ({tables} tables of {ROWS} cells):")
     for most in (8, 16):
         for name in ("own", "half", "walk", "rounds", "mixed"):
-            alarms, power, rounds = try_stopping(simulate.KINDS[name], tables, ROWS, most)
+            alarms, power, rounds = try_stopping(simulate_sides.KINDS[name], tables, ROWS, most)
             print(
-                f"at most {most:>2} rounds, {rounds:4.1f} on average; {simulate.KINDS[name].words}: "
+                f"at most {most:>2} rounds, {rounds:4.1f} on average; {simulate_sides.KINDS[name].words}: "
                 f"A/A {100 * alarms:.1f} %, one found {100 * power:.0f} %",
                 flush=True,
             )

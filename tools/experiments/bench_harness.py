@@ -22,8 +22,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from machmeter import asv_names, backends
+from machmeter.backends import grid
 from machmeter.machine import host
-from machmeter.store import evidence
+from machmeter.measure import settling
 from machmeter.workload import cells, models
 from machmeter.workload.artifacts import Artifact, Store
 
@@ -118,13 +119,13 @@ def _compare(letter: str, what: str, ours: Callable[[], float], theirs: Callable
 
 
 def _cell(backend: str, precision: str) -> cells.Cell:
-    every = cells.all_cells(backends.get(backend), models.get("ResNet50"))
+    every = grid.all_cells(backends.get(backend), models.get("ResNet50"))
     return next(cell for cell in every if (cell.precision, cell.batch) == (precision, BATCH))
 
 
 def _name(cell: cells.Cell) -> str:
     """Return asv's name of the latency benchmark of `cell`: the number counts the parameter combinations."""
-    every = cells.all_cells(backends.get(cell.backend), models.get(cell.model))
+    every = grid.all_cells(backends.get(cell.backend), models.get(cell.model))
     return f"{cell.series}.time_forward-{[other.key() for other in every].index(cell.key())}"
 
 
@@ -178,7 +179,7 @@ def _share() -> None:
     if made := len(set(Store().root.glob("*/*/")) - before):
         print(f"    this run made {made} artifacts: run it again for the share once they exist")
     folder = asv_names.evidence_folder(asv_names.results_folder(ROOT)) / asv_names.machine_name()
-    runs = [run for path in folder.glob("*.json") for run in (evidence.read(path) or {"runs": {}})["runs"].values()]
+    runs = [run for path in folder.glob("*.json") for run in (settling.read(path) or {"runs": {}})["runs"].values()]
     newest = max(runs, key=lambda run: max(_records(run), key=lambda record: record["started_at"])["started_at"])
     warm_up = sum(record.get("warm_up", {}).get("seconds", 0.0) for record in _records(newest))
     timed = sum(sum(record.get("sample_seconds", [])) for record in _records(newest))
@@ -186,7 +187,7 @@ def _share() -> None:
     _print("d", "share of warm-up and timed calls", 100 * (warm_up + timed) / wall, "%", "60 % or more", 60)
 
 
-def _records(run: evidence.Json) -> list[evidence.Json]:
+def _records(run: settling.Json) -> list[settling.Json]:
     return [record for processes in run["cells"].values() for record in processes.values()]
 
 

@@ -49,9 +49,9 @@ def _imported(site: Path, module: str) -> set[str]:
 
 def long_series(folder: Path) -> Path:
     """Build the site of a store with one series of 10,000 noisy points, and return where it is."""
-    import generate_store
     import numpy as np
 
+    import generate_store
     from machmeter.site import build
 
     noise = np.random.default_rng(1)

@@ -23,6 +23,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from machmeter.backends import grid
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 from machmeter import backends
@@ -100,7 +102,7 @@ def chosen_cells(model: models.Model, names: list[str]) -> Iterator[tuple[Any, c
         for backend in found:
             if names and backends.name_of(backend) not in names:
                 continue
-            for cell in cells.all_cells(backend, model):
+            for cell in grid.all_cells(backend, model):
                 if cell.batch == batch and not set(cell.options.values()) & set(backend.on_request):
                     yield backend, cell
 

@@ -13,10 +13,10 @@ from typing import Any
 
 from machmeter import backends, metrics
 from machmeter.backends.base import Backend
+from machmeter.backends.grid import parameters
 from machmeter.machine import gpu
 from machmeter.measure import cell_process, offline
 from machmeter.workload import models
-from machmeter.workload.cells import parameters
 from machmeter.workload.models import Model
 
 TIMEOUT_SECONDS = 1200.0

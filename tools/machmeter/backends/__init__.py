@@ -15,12 +15,13 @@ from machmeter.workload.cells import runtime
 __all__ = ["Backend", "Options", "Session", "get", "name_of", "names", "unsupported"]
 
 DEVICES = ("cuda",)  # each a sub-package
+_NO_RUNTIMES = ("base", "grid")
 
 
 def names() -> list[str]:
     """Return the names of all backends, without importing their runtimes."""
     found = [module.name for module in pkgutil.iter_modules(__path__)]
-    here = sorted(name for name in found if not name.startswith("_") and name not in ("base", *DEVICES))
+    here = sorted(name for name in found if not name.startswith("_") and name not in (*_NO_RUNTIMES, *DEVICES))
     return here + [f"{device}.{name}" for device in DEVICES for name in _on_device(device)]
 
 

@@ -1,4 +1,1 @@
-"""Changes: steps in series (`detect`), judged by the metric's direction (`judge`), and those beyond doubt (`alerts`).
-
-`simulate` makes the histories that all this is tried on.
-"""
+"""Changes: steps in series (`detect`), judged by the metric's direction (`judge`), and those `beyond_doubt`."""

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from machmeter import asv_names
 from machmeter.cli.common import PROJECT
+from machmeter.compare import documents
 from machmeter.errors import SideUnknown
 
 commands = typer.Typer()
@@ -38,15 +39,15 @@ def compare_command(
 
     Exit code 0: no regression, 1: a regression or a failure, 2: it could not be judged.
     """
-    from machmeter.compare import document, judge, sides, terminal
+    from machmeter.compare import judge, sides, terminal
 
     if schema:
-        print(document.schema())
+        print(documents.schema())
         return
     if measurements is not None:
         if base is not None or head is not None:
             raise SideUnknown("--measurements has both sides already: leave BASE and HEAD out")
-        told = document.read(measurements)
+        told = documents.read(measurements)
     elif base is None or head is None:
         raise SideUnknown("two sides are needed: machmeter compare BASE HEAD, or --measurements FILE")
     else:
@@ -55,7 +56,7 @@ def compare_command(
         told = sides.read(folder, name, base, head, environment=environment, repository=project)
     found = judge.compare(told)
     if as_json:
-        print(document.as_json(found))
+        print(documents.as_json(found))
     elif markdown:
         from machmeter.compare.markdown import render
 

@@ -13,7 +13,7 @@ import typer
 from machmeter import asv_names, doctor
 from machmeter.cli.common import PROJECT, say
 from machmeter.errors import BadSetting, NotReady
-from machmeter.runners import machine_list
+from machmeter.runners import jobs, machine_list
 
 commands = typer.Typer()
 runner_commands = typer.Typer(
@@ -100,9 +100,7 @@ def measure_command(
     """Measure new commits with every stack of this machine; HEAD once more where there are none."""
     project = project.resolve()
     results = known / "results" if known else asv_names.results_folder(project)
-    if not machine_list.measure(
-        project, results, machine_list.get(project, name), commits.split(), benchmarks, most, say
-    ):
+    if not jobs.measure(project, results, machine_list.get(project, name), commits.split(), benchmarks, most, say):
         print("some benchmarks failed: 'machmeter show' says why")
 
 
@@ -120,6 +118,6 @@ def compare_command(
 ) -> None:
     """Measure a change against its base with every stack of this machine. What was measured is no error."""
     project = project.resolve()
-    machine_list.compare(
+    jobs.compare(
         project, code.resolve(), machine_list.get(project, name), base, head, benchmarks, output.resolve(), say
     )

@@ -17,7 +17,7 @@ from machmeter import asv_names
 from machmeter.cli import show
 from machmeter.cli.common import MODEL, PROJECT, say
 from machmeter.errors import NoResults
-from machmeter.running import bench, configurations, ladder, libraries, releases, stacks, sweep, waiting
+from machmeter.running import bench, configurations, ladder, libraries, releases, selection, stacks, sweep, waiting
 from machmeter.store import evidence
 from machmeter.store.lenient import read_all
 from machmeter.tables import ladder_table as ladder_results
@@ -52,8 +52,8 @@ def bench_command(
 ) -> None:
     """Measure models on every backend and precision of this machine, then show the table."""
     project = project.resolve()
-    chosen = bench.select_models(model or ["ResNet50"])
-    parts = bench.plan(
+    chosen = selection.select_models(model or ["ResNet50"])
+    parts = selection.plan(
         chosen,
         backend or [],
         list(batch) if batch else None,
@@ -62,7 +62,7 @@ def bench_command(
         all_options=all_options,
         with_offline=with_offline,
     )
-    bench.check_devices(parts)
+    selection.check_devices(parts)
     bench.check_folders(project)
     bench.fetch_weights(chosen)
     counts = bench.run(parts, project, say, attribute or [])
@@ -99,8 +99,8 @@ def sweep_command(
         raise typer.BadParameter("name versions, or use --last N")
     project = project.resolve()
     swept = libraries.get(library)
-    chosen = bench.select_models(model or ["ResNet50"])
-    bench.check_benchmarked(chosen)
+    chosen = selection.select_models(model or ["ResNet50"])
+    selection.check_benchmarked(chosen)
     selected = libraries.select(
         swept, chosen, names=backend or [], precisions=precision or [], batches=batch or [], pattern=filter_
     )
@@ -123,7 +123,7 @@ def peak_command(
     project = project.resolve()
     bench.check_folders(project)
     bench.run_peak(project, lambda line: print(line, file=sys.stderr, flush=True))
-    operations = bench.operations(bench.select_models(["all"]))
+    operations = bench.operations(selection.select_models(["all"]))
     results, name = asv_names.results_folder(project), asv_names.machine_name()
     files = [file for file in read_all(results)[0] if file.machine == name]
     runs = [run for content in evidence.read_folder(results, name) for run in content["runs"].values()]

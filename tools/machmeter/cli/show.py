@@ -13,7 +13,7 @@ from machmeter import asv_names, recommend
 from machmeter.cli.common import MODEL, PROJECT
 from machmeter.errors import MachmeterError, NoResults, from_os_error
 from machmeter.machine import host
-from machmeter.running import bench, libraries
+from machmeter.running import libraries, selection
 from machmeter.tables import available, cells_table, show_versions, versions_table
 from machmeter.tables import ladder_table as ladder_results
 from machmeter.tables import show_cells as shown
@@ -32,7 +32,7 @@ def show_command(
     project: PROJECT = Path(),
 ) -> None:
     """Show what was measured: a table per model, best first, failed and n/a cells with their reasons."""
-    show_table([item.name for item in bench.select_models(model or [])], machine, as_json, project.resolve())
+    show_table([item.name for item in selection.select_models(model or [])], machine, as_json, project.resolve())
 
 
 def show_table(names: list[str], machine: str | None, as_json: bool, project: Path) -> None:
@@ -56,7 +56,7 @@ def versions_command(
     """Show how each cell moved over the versions of a library that were swept."""
     names = [libraries.get(library).name] if library else []
     show_versions_of(
-        names, [item.name for item in bench.select_models(model or [])], machine, as_json, project.resolve()
+        names, [item.name for item in selection.select_models(model or [])], machine, as_json, project.resolve()
     )
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from machmeter import metrics
 from machmeter.changes.judge import TIMES
-from machmeter.compare.documents import Difference, Finding
+from machmeter.compare.documents import Comparison, Difference, Finding
 from machmeter.text import numbers
 from machmeter.text.inert import code
+from machmeter.text.numbers import grouped
 
 _UNITS = {metric.unit for metric in metrics.METRICS} | {"seconds", "bytes", ""}
 _TITLES = {metric.benchmark: metric.title for metric in metrics.METRICS}
@@ -73,3 +75,19 @@ def explaining(cell: str, packages: Sequence[Difference]) -> list[Difference]:
     parts = cell.split("(", 1)[0].split(".")
     runtimes = {name for part in parts[:-1] for name in _RUNTIMES.get(part, ())}
     return [package for package in packages if package.name in runtimes]
+
+
+def result(found: Comparison) -> str:
+    """Return the result in words: that there is none is only said where everything was judged."""
+    return "no regression found" if found.result == "no regression" and open_ones(found) else found.result
+
+
+def open_ones(found: Comparison) -> list[str]:
+    """Return how much of what was compared nothing is known of: "4 of 5 undecided"."""
+    counts = Counter(item.verdict for item in found.findings)
+    whole = grouped(len(found.findings))
+    return [
+        f"{grouped(counts[verdict])} of {whole} {verdict}"
+        for verdict in ("undecided", "not judged")
+        if counts[verdict] and not found.incomparable
+    ]

@@ -12,10 +12,10 @@ from typing import Literal
 
 import numpy as np
 
-from machmeter.compare import comparable, evaluating, limits, pairing, placing, statistics, verdicts
+from machmeter.compare import comparable, limits, pairing, statistics, verdicts
 from machmeter.compare.documents import Comparison, Described, Finding, Lone, Mean, Measurements, Shift, Side, Verdict
-from machmeter.compare.evaluating import Judged
 from machmeter.compare.pairing import Pair
+from machmeter.compare.statistics import Judged
 from machmeter.text.numbers import plural
 
 _RANK: dict[Verdict, int] = {
@@ -33,7 +33,7 @@ def compare(measurements: Measurements) -> Comparison:
     """Judge what was measured."""
     base, head = measurements.base, measurements.head
     incomparable = comparable.reasons(base, head)
-    pairs, lone = placing.sort(base, head, interleaved=measurements.interleaved)
+    pairs, lone = pairing.sort(base, head, interleaved=measurements.interleaved)
     findings: list[Finding] = []
     shift: Shift | None = None
     if not incomparable:
@@ -58,7 +58,7 @@ def compare(measurements: Measurements) -> Comparison:
     )
 
 
-def undecided(measurements: Measurements) -> set[placing.Key]:
+def undecided(measurements: Measurements) -> set[pairing.Key]:
     """Return the cells and metrics of which more rounds would say more.
 
     Those are the undecided ones, those with too few undisturbed rounds so far, and findings that only just are some:
@@ -67,7 +67,7 @@ def undecided(measurements: Measurements) -> set[placing.Key]:
     findings = compare(measurements).findings
     few = {
         (pair.cell, pair.metric)
-        for pair in placing.sort(measurements.base, measurements.head, interleaved=measurements.interleaved)[0]
+        for pair in pairing.sort(measurements.base, measurements.head, interleaved=measurements.interleaved)[0]
         if pair.why_not and not pair.control
     }
     return {
@@ -85,7 +85,7 @@ def undecided(measurements: Measurements) -> set[placing.Key]:
 
 
 def _findings(pairs: Sequence[Pair], shift: Shift | None, interleaved: bool) -> list[Finding]:
-    judged = evaluating.judge_all(pairs)
+    judged = statistics.judge_all(pairs)
     known = [item.p for item in judged if item.p is not None]
     corrected = iter(statistics.discoveries(np.array(known, float)).tolist())
     found = [
@@ -98,7 +98,7 @@ def _findings(pairs: Sequence[Pair], shift: Shift | None, interleaved: bool) -> 
 def _shift(controls: Sequence[Pair]) -> Shift | None:
     """Return the control that moved farthest, if one certainly moved by more than what counts."""
     moved = []
-    judged = [item for item in evaluating.judge_all(controls) if item.p is not None]
+    judged = [item for item in statistics.judge_all(controls) if item.p is not None]
     corrected = statistics.discoveries(np.array([item.p for item in judged], float))
     for item, q in zip(judged, corrected, strict=True):
         if item.middle is None or item.low is None or item.high is None or not item.within:
@@ -161,7 +161,7 @@ def _ratios(item: Judged, base: float, head: float) -> tuple[float | None, float
         return math.exp(item.middle), math.exp(item.low), math.exp(item.high)
     if pairing.is_usable(base) and pairing.is_usable(head):
         logarithm = math.log(head) - math.log(base)
-        return (math.exp(logarithm) if abs(logarithm) < evaluating.LARGEST_LOGARITHM else None), None, None
+        return (math.exp(logarithm) if abs(logarithm) < statistics.LARGEST_LOGARITHM else None), None, None
     return None, None, None
 
 

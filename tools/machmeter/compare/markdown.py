@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from machmeter.compare import figures, headline
+from machmeter.compare import figures
 from machmeter.compare.documents import Comparison, Difference, Finding, Lone
 from machmeter.text import inert
 from machmeter.text.inert import code
@@ -144,8 +144,8 @@ def _heading(found: Comparison) -> str:
         parts += [plural(counts["improvement"], "improvement")] if counts["improvement"] else []
     if not parts:
         unchanged = found.findings and all(item.verdict == "no change" for item in found.findings)
-        parts = ["no change" if unchanged and found.result == "no regression" else headline.result(found)]
-    told = [", ".join(parts), *headline.open_ones(found), *(["the machine itself moved"] if found.shift else [])]
+        parts = ["no change" if unchanged and found.result == "no regression" else figures.result(found)]
+    told = [", ".join(parts), *figures.open_ones(found), *(["the machine itself moved"] if found.shift else [])]
     return f"### Machmeter on {code(found.machine, 60)}: {'; '.join(told)}"
 
 

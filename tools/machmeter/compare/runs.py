@@ -14,20 +14,9 @@ from typing import Literal
 import numpy as np
 
 from machmeter.history import environment_changes
-from machmeter.history.data import (
-    FAILED,
-    NOT_AVAILABLE,
-    NOT_RUN,
-    OK,
-    SKIPPED,
-    STATES,
-    UNREADABLE,
-    Benchmark,
-    History,
-    Run,
-    Series,
-)
+from machmeter.history.data import Benchmark, History, Run, Series
 from machmeter.metrics import Direction
+from machmeter.store.columns import FAILED, NOT_AVAILABLE, NOT_RUN, OK, SKIPPED, STATES, UNREADABLE
 
 Verdict = Literal["better", "worse", "same", "different"]
 

@@ -16,9 +16,10 @@ from machmeter.compare import comparable
 from machmeter.compare.documents import Better, Measurements, Process, Row, Side, Status
 from machmeter.errors import SideUnknown
 from machmeter.history import benchmarks
-from machmeter.history.data import FAILED, OK, SKIPPED, shown
-from machmeter.store import asv_files, columns, evidence, recorded, settings
-from machmeter.store.columns import Header, Table
+from machmeter.history.data import shown
+from machmeter.measure import recorder
+from machmeter.store import asv_files, columns, recorded, settings
+from machmeter.store.columns import FAILED, OK, SKIPPED, Header, Table
 from machmeter.store.recorded import Record, Run
 from machmeter.workload import names as names_module
 
@@ -206,7 +207,7 @@ def _pins(newest: Run, stack: str, commit: str, repository: Path) -> dict[str, s
         return {}
     command = ["git", "-C", str(repository), "show", f"{commit}:./requirements/{stack}.txt"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return dict(list(evidence.pins(done.stdout).items())[:2000]) if done.returncode == 0 else {}
+    return dict(list(recorder.pins(done.stdout).items())[:2000]) if done.returncode == 0 else {}
 
 
 def _rows(

@@ -11,7 +11,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from machmeter import metrics
-from machmeter.compare import headline
+from machmeter.compare import figures
 from machmeter.compare.documents import Comparison, Described, Finding, Lone
 from machmeter.text.inert import plain
 from machmeter.text.numbers import plural, value
@@ -180,7 +180,7 @@ def _total(found: Comparison) -> str:
     failed = sum(item.kind == "failed" for item in found.lone)
     parts = [f"{count} {verdict}" for verdict, count in counts.items()]
     compared = f"{len(found.findings)} compared" + (f" ({', '.join(parts)})" if parts else "")
-    told = "; ".join([headline.result(found), *headline.open_ones(found)])
+    told = "; ".join([figures.result(found), *figures.open_ones(found)])
     return f"{told}: {compared}" + (f", {failed} failed" if failed else "")
 
 

@@ -6,9 +6,9 @@ import math
 
 from machmeter.compare import limits, pairing
 from machmeter.compare.documents import Shift, Verdict
-from machmeter.compare.evaluating import Judged
 from machmeter.compare.pairing import Pair
 from machmeter.compare.runs import verdict as direction_of
+from machmeter.compare.statistics import Judged
 from machmeter.text.numbers import signed, value
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from machmeter import asv_names
 from machmeter.machine import disturbance, host
-from machmeter.workload import launch
+from machmeter.measure import starting
 from machmeter.workload.artifacts import Store
 
 LOOK_SECONDS = 1.0  # long enough to see who is busy
@@ -57,7 +57,7 @@ def look(project: Path) -> Surroundings:
             "asv": _distribution("asv"),
         },
         pinned_asv=_pinned(project, "asv"),
-        allocators={name: launch.find_library(name) for name in ("tcmalloc", "jemalloc")},
+        allocators={name: starting.find_library(name) for name in ("tcmalloc", "jemalloc")},
         store=store,
         store_problem=_problem(store),
         store_free=_free(store),

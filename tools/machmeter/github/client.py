@@ -115,6 +115,7 @@ def _patient(pause: Callable[[float], None]) -> Any:
 def told(what: str) -> Iterator[None]:
     """Turn what goes wrong on GitHub while doing `what` ("posting on pull request 7") into one line."""
     import requests
+
     from github import GithubException
 
     try:

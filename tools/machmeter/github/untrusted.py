@@ -12,13 +12,13 @@ import stat
 import zipfile
 from pathlib import Path
 
-from machmeter.compare import document
+from machmeter.compare import documents
 from machmeter.compare.documents import Measurements
 from machmeter.errors import ArtifactUnusable, MeasurementsUnreadable
 from machmeter.text.inert import plain
 
 NAME = "measurements.json"
-LIMIT = document.LARGEST  # bytes, of a file and of what a zip unpacks to
+LIMIT = documents.LARGEST  # bytes, of a file and of what a zip unpacks to
 _MEMBERS = 1000  # of a zip
 
 
@@ -33,7 +33,7 @@ def read(path: Path, *, limit: int = LIMIT) -> Measurements:
     if content[:4] == b"PK\x03\x04":
         content = _unzipped(content, path, limit)
     try:
-        return document.parse(content, _shown(path))
+        return documents.parse(content, _shown(path))
     except MeasurementsUnreadable as error:
         raise ArtifactUnusable(plain(str(error), 500)) from error
 

@@ -18,11 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from machmeter.metrics import Direction
-
-# What a point is. Only OK has a number. asv writes NaN both for what is not available here and for what was not
-# run: SKIPPED says just that, and where there is evidence it is told apart as NOT_AVAILABLE or NOT_RUN.
-OK, FAILED, SKIPPED, UNREADABLE, NOT_AVAILABLE, NOT_RUN = range(6)
-STATES = ("ok", "failed", "skipped", "unreadable", "n/a", "not run")  # names of the states, by number
+from machmeter.store.columns import OK
 
 
 def short_hash(*parts: Any) -> str:

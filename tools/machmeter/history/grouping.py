@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from machmeter.history import benchmarks
-from machmeter.history.data import SKIPPED, Benchmark, Environment, LeftOut, Machine, Series, short_hash
+from machmeter.history.data import Benchmark, Environment, LeftOut, Machine, Series, short_hash
 from machmeter.store import columns
-from machmeter.store.columns import Table
+from machmeter.store.columns import SKIPPED, Table
 from machmeter.store.settings import Settings
 
 

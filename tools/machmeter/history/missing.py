@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from machmeter.history.data import FAILED, NOT_AVAILABLE, OK, UNREADABLE, Environment, History, Machine, Run, Series
+from machmeter.history.data import Environment, History, Machine, Run, Series
+from machmeter.store.columns import FAILED, NOT_AVAILABLE, OK, UNREADABLE
 
 DAY = 86_400_000  # milliseconds
 STALE_AFTER = 14  # days

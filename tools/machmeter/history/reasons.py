@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from machmeter.history.data import FAILED, NOT_AVAILABLE, NOT_RUN, SKIPPED, History, LeftOut, Run, Series
+from machmeter.history.data import History, LeftOut, Run, Series
+from machmeter.measure import settling
 from machmeter.store import evidence
+from machmeter.store.columns import FAILED, NOT_AVAILABLE, NOT_RUN, SKIPPED
 
 _Where = tuple[str, str, str]  # folder of the machine, commit, environment
 
@@ -26,7 +28,7 @@ def add(history: History, folder: Path) -> History:
     for machine in history.machines:
         contents = []
         for path in sorted((folder / machine.folder).glob("*.json")):
-            content = evidence.read(path)
+            content = settling.read(path)
             if content is None:
                 where = f"{folder.name}/{path.relative_to(folder).as_posix()}"
                 left_out.append(

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 # What an inference runtime can profit from; the evidence keeps only these of the hundred-odd CPU flags.
 _RELEVANT_FEATURES = (
@@ -219,81 +217,6 @@ def busy_seconds(cpus: set[int]) -> float | None:
 def transparent_huge_pages() -> str | None:
     """Return when the kernel gives huge pages, such as "always [madvise] never", or None where it does not tell."""
     return read("sys/kernel/mm/transparent_hugepage/enabled")
-
-
-_ALLOCATORS = ("tcmalloc", "jemalloc", "mimalloc")
-
-
-def _mapped_library(*names: str) -> str | None:
-    """Return the path of the first library mapped into this process whose name starts with one of `names`."""
-    try:
-        mapped = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    paths = (fields[5] for line in mapped.splitlines() if len(fields := line.split(maxsplit=5)) == 6)
-    return next((path for path in paths if Path(path).name.startswith(tuple(f"lib{name}" for name in names))), None)
-
-
-def allocator_library() -> str | None:
-    """Return the path of the memory allocator that was preloaded into this process, or None."""
-    return _mapped_library(*_ALLOCATORS)
-
-
-def allocator() -> str:
-    """Return which memory allocator is mapped into this process: the C library's unless one was preloaded."""
-    library = allocator_library()
-    return next((name for name in _ALLOCATORS if library and f"/lib{name}" in library), "system")
-
-
-def openmp_library() -> str | None:
-    """Return the path of the OpenMP runtime mapped into this process, or None."""
-    return _mapped_library("iomp5", "gomp", "omp")
-
-
-def huge_page_bytes() -> int | None:
-    """Return how much of this process's memory lies in anonymous huge pages, or None where it is not told."""
-    try:
-        lines = Path("/proc/self/smaps_rollup").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return None
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("AnonHugePages:")), None)
-
-
-def memory_binding() -> dict[str, Any]:
-    """Return whether this process's memory is bound to NUMA nodes, and why not where it is not."""
-    try:
-        policies = Path("/proc/self/numa_maps").read_text(encoding="utf-8").split("\n", 1)[0].split()[1:2]
-    except OSError:
-        policies = []
-    policy = policies[0] if policies else None
-    if policy and policy.startswith("bind"):
-        return {"bound": True, "policy": policy}
-    if policy is None:
-        return {"bound": False, "policy": None, "why": "the kernel has no NUMA support"}
-    why = (
-        "nothing asked for it" if shutil.which("numactl") else "numactl is not installed (Debian: apt install numactl)"
-    )
-    return {"bound": False, "policy": policy, "why": why}
-
-
-def command_line(pid: int) -> list[str]:
-    """Return the command line of process `pid`, nothing where there is none to read."""
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
-    except OSError:
-        return []
-
-
-def peak_resident_bytes() -> int | None:
-    """Return the highest resident memory of this process so far (VmHWM), or None where it is not told."""
-    try:
-        status = Path("/proc/self/status").read_text(encoding="utf-8")
-    except OSError:
-        return None
-    for line in status.splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    return None
 
 
 # Upper bounds per core and clock cycle: two 512-bit multiply-add units, or the AMX tile unit.

@@ -17,12 +17,13 @@ import numpy as np
 
 from machmeter import metrics
 from machmeter.backends.base import Backend, DeviceSession
+from machmeter.backends.grid import from_parameters
 from machmeter.errors import CellFailed
 from machmeter.machine import disturbance, host
 from machmeter.measure import instances, offline
 from machmeter.measure.cell_record import Journal
 from machmeter.measure.opening import Opened, open_cell
-from machmeter.workload.cells import Cell, from_parameters
+from machmeter.workload.cells import Cell
 from machmeter.workload.models import Model
 
 SECONDS_BETWEEN_STATES = 1.0  # reading the state of a device takes milliseconds, in which it idles

@@ -6,11 +6,11 @@ import atexit
 from collections.abc import Callable
 from typing import Any
 
-from machmeter.asv_names import current as current_asv_run
 from machmeter.errors import CellFailed, Unsupported
-from machmeter.machine import host
+from machmeter.machine import process
 from machmeter.measure import tell
-from machmeter.store.evidence import Recorder
+from machmeter.measure.current_run import current as current_asv_run
+from machmeter.measure.recorder import Recorder
 
 
 class Journal:
@@ -61,7 +61,7 @@ class Journal:
         except BaseException as error:
             self._outcome = failure(error)
             raise
-        self.record(peak_resident_bytes=host.peak_resident_bytes())
+        self.record(peak_resident_bytes=process.peak_resident_bytes())
 
     def record(self, **facts: Any) -> None:
         """Add `facts` to the record."""
@@ -73,7 +73,7 @@ class Journal:
         self._outcome = failure(error)
 
     def _finish(self) -> None:
-        outcome = {**self._outcome, "peak_resident_bytes": host.peak_resident_bytes(), **self._closing()}
+        outcome = {**self._outcome, "peak_resident_bytes": process.peak_resident_bytes(), **self._closing()}
         self.record(**outcome)
         if self._recorder:
             self._recorder.trace.unlink(missing_ok=True)
@@ -90,7 +90,7 @@ def failure(error: BaseException) -> dict[str, Any]:
         return {"status": "n/a", "reason": str(error)}
     if isinstance(error, CellFailed):
         return {"status": "failed", "reason": str(error)}
-    peak = getattr(error, "peak_bytes", None) or host.peak_resident_bytes()
+    peak = getattr(error, "peak_bytes", None) or process.peak_resident_bytes()
     text = " ".join(str(error).split()) or "no message"
     if isinstance(error, MemoryError) or any(word in text.lower() for word in _OUT_OF_MEMORY):
         reached = f"; the peak was {peak / 1e6:.0f} MB" if peak else ""

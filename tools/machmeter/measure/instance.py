@@ -13,11 +13,11 @@ from typing import Any
 
 from machmeter import backends
 from machmeter.backends.base import Backend, Session
-from machmeter.machine import host
-from machmeter.measure import cell_record
+from machmeter.machine import host, process
+from machmeter.measure import cell_record, starting
 from machmeter.measure.opening import Opened, open_cell
 from machmeter.measure.throughput import Interval
-from machmeter.workload import launch, models
+from machmeter.workload import models
 from machmeter.workload.cells import Cell
 
 
@@ -67,9 +67,9 @@ class Instance:
         return {
             "event": "finished",
             "intervals": intervals,
-            "proof": launch.proof(),
+            "proof": starting.proof(),
             "cpu_seconds": time.process_time() - cpu,
-            "peak_resident_bytes": host.peak_resident_bytes(),
+            "peak_resident_bytes": process.peak_resident_bytes(),
             "throttled_periods": None if throttled is None or after is None else after - throttled,
         }
 

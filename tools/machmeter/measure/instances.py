@@ -27,8 +27,7 @@ from machmeter.backends import name_of
 from machmeter.backends.base import Backend
 from machmeter.errors import CellFailed, Unsupported
 from machmeter.machine import disturbance
-from machmeter.measure import throughput
-from machmeter.workload import launch
+from machmeter.measure import starting, throughput
 from machmeter.workload.cells import Cell
 from machmeter.workload.launch import Launch
 
@@ -123,7 +122,7 @@ def run(configuration: Configuration) -> Done:
         crew.tell({"begin": begin, "seconds": configuration.seconds, "least_calls": LEAST_CALLS})
         finished = crew.answers("finished")
         disturbed = watch.share(children=sum(answer["cpu_seconds"] for answer in finished))
-    if problem := launch.falsehood(configuration.launch, [answer["proof"] for answer in finished]):
+    if problem := starting.falsehood(configuration.launch, [answer["proof"] for answer in finished]):
         raise CellFailed(problem)
     intervals = [[(start, end) for start, end in answer["intervals"]] for answer in finished]
     first, last = throughput.common_window(intervals)
@@ -239,8 +238,8 @@ def _process_descriptor(pid: int) -> Any:
 @contextlib.contextmanager
 def _started(how: Launch) -> Iterator[_Crew]:
     """Start the processes of `how`; when the block is left, none of them is left."""
-    cpus = launch.shares(how)
-    variables = launch.environment(how, len(cpus[0]))
+    cpus = starting.shares(how)
+    variables = starting.environment(how, len(cpus[0]))
     with tempfile.TemporaryDirectory(prefix="machmeter-") as folder:
         path, log = Path(folder) / "socket", Path(folder) / "log"
         listener = socket.socket(socket.AF_UNIX)
@@ -249,7 +248,7 @@ def _started(how: Launch) -> Iterator[_Crew]:
         crew = _Crew(listener, processes := [], log)
         try:
             with log.open("wb") as output:
-                for command, bound in launch.commands(
+                for command, bound in starting.commands(
                     how, [sys.executable, "-m", "machmeter.measure.instance", str(path)]
                 ):
                     processes.append(

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from machmeter import metrics
-from machmeter.measure import instances
+from machmeter.measure import instances, rung_configuration
 from machmeter.measure.cell_record import Journal
 from machmeter.workload import models, rungs
 from machmeter.workload.models import Model
@@ -53,7 +53,7 @@ class _Climb:
         self._journal.guard("track_throughput", self._run)
 
     def _run(self) -> None:
-        configuration = rungs.configuration(self._rung, self._known, self._model.name)
+        configuration = rung_configuration.configuration(self._rung, self._known, self._model.name)
         self._journal.record(
             rung={"name": self.name, "on": self._rung.on, "title": self._rung.title},
             settings=rungs.settings(self._rung, self._known),

@@ -14,7 +14,7 @@ from machmeter import backends
 from machmeter.backends.base import Backend, DeviceSession, Session
 from machmeter.errors import CellFailed, Unsupported
 from machmeter.isolation import in_child
-from machmeter.machine import host
+from machmeter.machine import host, process
 from machmeter.workload import fidelity, inputs, shared_artifacts
 from machmeter.workload import precision as precision_labels
 from machmeter.workload.artifacts import Artifact, Store
@@ -156,7 +156,7 @@ def _prove(session: Session, precision: str, record: Record) -> str:
     Return the precision: the one that was asked for, or, where the runtime was left to choose, its choice.
     """
     effective, threads = session.effective(), host.thread_budget()
-    record(effective=effective, threads=threads, allocator=host.allocator())
+    record(effective=effective, threads=threads, allocator=process.allocator())
     if precision == precision_labels.DEFAULT:
         precision = precision_labels.dominant(effective["compute"])
         record(precision=precision)

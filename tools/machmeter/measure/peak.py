@@ -22,10 +22,11 @@ from typing import Any
 import numpy as np
 
 from machmeter import metrics
-from machmeter.asv_names import current as current_asv_run
 from machmeter.errors import CellFailed, Unsupported
 from machmeter.machine import host
-from machmeter.store.evidence import Recorder
+from machmeter.measure.current_run import current as current_asv_run
+from machmeter.measure.peak_kernels import Call, kernels
+from machmeter.measure.recorder import Recorder
 from machmeter.workload import precision as precision_labels
 
 NAME = "MachinePeak"
@@ -48,8 +49,6 @@ AS_GOOD = 0.985  # of the best rate
 SMALLEST_ARRAY_BYTES = 64 << 20
 CACHES_PER_ARRAY = 4  # STREAM's rule: each array at least four times the last-level cache
 
-Call = Callable[[], Any]
-
 
 def unsupported(precision: str) -> str | None:
     """Return why this machine or environment has no peak in `precision`, or None."""
@@ -63,52 +62,6 @@ def unsupported(precision: str) -> str | None:
 
 
 # ---------------------------------------------------------------------- matrix products, size x size
-
-
-def _plain(size: int, precision: str) -> Call:
-    """Return torch's own product: MKL or oneDNN, as torch sees fit."""
-    import torch
-
-    if precision == "int8":
-        left, right = _integers(size)
-        return lambda: torch._int_mm(left, right)
-    kind = torch.bfloat16 if precision == "bf16" else torch.float32
-    left, right = (torch.randn(size, size).to(kind) for _ in range(2))
-    product = torch.empty(size, size, dtype=kind)
-    return lambda: torch.mm(left, right, out=product)
-
-
-def _prepacked(size: int, precision: str) -> Call:
-    """Return oneDNN's linear layer with weights that were reordered before: what compiled models call."""
-    import torch
-
-    if precision == "int8":
-        left, right = _integers(size)
-        packed = torch.ops.onednn.qlinear_prepack(right, [size, size])
-        scales, zeros = torch.full((size,), 0.01), torch.zeros(size, dtype=torch.int64)
-        scale, zero = torch.tensor(0.01), torch.tensor(0)
-        return lambda: torch.ops.onednn.qlinear_pointwise(
-            left, scale, zero, packed, scales, zeros, None, 100.0, 0, torch.uint8, "none", [], ""
-        )
-    kind = torch.bfloat16 if precision == "bf16" else torch.float32
-    left, right = (torch.randn(size, size).to(kind) for _ in range(2))
-    weights = torch.ops.mkldnn._reorder_linear_weight(right, size)
-    return lambda: torch.ops.mkldnn._linear_pointwise(left, weights, None, "none", [], "")
-
-
-def _integers(size: int) -> tuple[Any, Any]:
-    """Return an unsigned and a signed matrix: the pair that VNNI multiplies."""
-    import torch
-
-    left = torch.randint(0, 255, (size, size), dtype=torch.uint8)
-    return left, torch.randint(-127, 127, (size, size), dtype=torch.int8)
-
-
-def kernels(precision: str) -> dict[str, Callable[[int, str], Call]]:
-    """Return what may be the fastest product in `precision`, by name; each makes a call for a size."""
-    # Tried and no faster here: ONNX Runtime's MatMul and MatMulInteger, convolutions of 1 x 1, NumPy's OpenBLAS.
-    plain = "torch._int_mm" if precision == "int8" else "torch.mm"
-    return {plain: _plain, "oneDNN linear, prepacked": _prepacked}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,9 +15,10 @@ from typing import Any
 from machmeter.compare import comparable
 from machmeter.compare.documents import Status
 from machmeter.machine import disturbance, host
+from machmeter.measure import settling
 from machmeter.pull_request.checkouts import Built, Place
 from machmeter.pull_request.plan import TIMING_METRIC, Item, Key
-from machmeter.store import evidence, recorded
+from machmeter.store import recorded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +139,7 @@ def environment(place: Place) -> str:
 def run(place: Place, run_name: str) -> dict[str, Any]:
     """Return what the evidence has of a run, {} where there is none: not every benchmark keeps it."""
     for path in sorted((place.kept / "evidence").glob(f"*/{place.commit[:8]}-*.json")):
-        content = evidence.settle_file(path) or {"runs": {}}
+        content = settling.settle_file(path) or {"runs": {}}
         if found := content["runs"].get(run_name):
             return dict(found)
     return {}

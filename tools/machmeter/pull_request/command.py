@@ -20,7 +20,7 @@ from typing import IO
 import msgspec
 
 from machmeter import asv_names
-from machmeter.compare import document
+from machmeter.compare import documents
 from machmeter.compare.documents import Measurements
 from machmeter.errors import (
     Busy,
@@ -31,16 +31,16 @@ from machmeter.errors import (
     UnknownName,
     from_os_error,
 )
+from machmeter.measure import settling
 from machmeter.pull_request import checkouts, commits, pin_environments, plan
 from machmeter.pull_request import rounds as rounds_module
 from machmeter.pull_request.checkouts import Built, Place
 from machmeter.pull_request.commits import Commits
 from machmeter.pull_request.ledger import SIDES, Ledger
+from machmeter.pull_request.rounds import Clock
 from machmeter.running import asv, configurations
 from machmeter.running.waiting import Say
-from machmeter.store import evidence
 from machmeter.text import durations
-from machmeter.text.durations import Clock
 
 RUN = "run.json"
 MEASUREMENTS = "measurements.json"
@@ -164,7 +164,7 @@ def _open(output: Path, told: dict[str, object]) -> Measurements | None:
         output.mkdir(parents=True, exist_ok=True)
         there = sorted(path.name for path in output.iterdir())
         if not there:
-            evidence.write_json(output / RUN, told)
+            settling.write_json(output / RUN, told)
             return None
         kept = json.loads((output / RUN).read_text(encoding="utf-8")) if RUN in there else None
     except ValueError:
@@ -182,7 +182,7 @@ def _open(output: Path, told: dict[str, object]) -> Measurements | None:
     if not path.exists():
         return None
     try:
-        return document.read(path)
+        return documents.read(path)
     except MeasurementsUnreadable as error:
         raise OutputTaken(f"{error}, or {other}") from error
 
@@ -207,7 +207,7 @@ def _write(path: Path, made: Measurements) -> None:
 def _kept(output: Path) -> str:
     """Return what to say of an interruption."""
     try:
-        made = document.read(output / MEASUREMENTS)
+        made = documents.read(output / MEASUREMENTS)
     except MeasurementsUnreadable:
         return "interrupted before anything was measured: the same command begins again"
     count = sum(len(row.processes) for side in (made.base, made.head) for row in side.rows)

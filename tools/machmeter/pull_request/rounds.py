@@ -8,6 +8,7 @@ first as often.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from typing import IO
 
@@ -22,7 +23,6 @@ from machmeter.pull_request.plan import Key, Task
 from machmeter.running import why_it_failed
 from machmeter.running.waiting import Say, new_run
 from machmeter.text import durations, numbers
-from machmeter.text.durations import Clock
 
 _LISTED = 8  # names in a message
 
@@ -276,3 +276,18 @@ def check_selected(ledger: Ledger, patterns: Iterable[str], built: Iterable[Buil
         raise NothingSelected(
             f"no benchmark of either side matches {listed}: there are {', '.join(there[:_LISTED])}{more}"
         )
+
+
+class Clock:
+    """Counts the seconds of measuring, those of earlier calls included."""
+
+    def __init__(self, budget: float, spent: float = 0.0) -> None:
+        self._budget, self._spent, self._began = budget, spent, time.monotonic()
+
+    def spent(self) -> float:
+        """Return the seconds that were spent so far."""
+        return self._spent + time.monotonic() - self._began
+
+    def left(self) -> float:
+        """Return the seconds that are left; none or less where the budget is used up."""
+        return self._budget - self.spent()

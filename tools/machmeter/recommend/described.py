@@ -9,7 +9,7 @@ from typing import Any
 from machmeter.recommend.candidates import Candidate
 from machmeter.recommend.choose import Excluded, Verdict
 from machmeter.recommend.demands import Limit
-from machmeter.tables.cells_table import throughput_digits
+from machmeter.text.numbers import throughput_digits
 
 
 def as_text(verdict: Verdict, limits: Sequence[Limit], machine: str, program: str) -> str:

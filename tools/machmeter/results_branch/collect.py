@@ -13,9 +13,9 @@ from typing import Any
 
 from machmeter import asv_names
 from machmeter.errors import NoResults, ResultsUnfit
+from machmeter.measure import settling
 from machmeter.results_branch import checks, paths
 from machmeter.results_branch.checks import Unfit
-from machmeter.store import evidence
 
 # `machmeter pr` writes these above its results, which compare two commits and are no history.
 _MEASUREMENTS, _RUN = "measurements.json", "run.json"
@@ -206,7 +206,7 @@ def _settled(told: dict[str, Any], folder: Path) -> dict[str, Any]:
         if record["status"] == "running" and not (isinstance(trace, str) and _is_trace(Path(trace), folder)):
             record.pop("trace", None)
     try:
-        return evidence.settle(told)
+        return settling.settle(told)
     except (KeyError, TypeError, ValueError, OSError) as error:
         raise Unfit("has a running process that is not described") from error
 

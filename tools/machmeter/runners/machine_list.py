@@ -15,7 +15,6 @@ from typing import Any, Literal
 from machmeter import asv_names
 from machmeter.errors import BadSetting, MachmeterError, RunFailed, RunnersInvalid, UnknownName
 from machmeter.running import libraries, stacks
-from machmeter.running.waiting import Say
 from machmeter.text import durations
 
 FILE = Path(".github/runners.toml")
@@ -23,7 +22,6 @@ FILE = Path(".github/runners.toml")
 Workflow = Literal["benchmark", "versions", "benchmark-pr"]
 WORKFLOWS: tuple[Workflow, ...] = ("benchmark", "versions", "benchmark-pr")
 
-ROUNDS = 8  # at most so many processes for each side: docs/statistics.md says what they can see
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -186,94 +184,3 @@ def check_name(name: str) -> None:
             f"asv would file the results under {known!r}, not {name!r}: remove ~/.asv-machine.json, "
             f"then run 'machmeter runners name {name}'"
         )
-
-
-def pending(project: Path, results: Path, runner: Runner, stack: str, most: int) -> list[str]:
-    """Return the commits that this machine should measure with `stack`, the newest first.
-
-    `results` is asv's folder with what was measured so far; the names of its files are enough. Pending are the commits
-    of the branch since the newest one that this machine has results of, at most `most`; HEAD once more where there are
-    none (a second run confirms or clears a suspicion), and HEAD alone on a machine that has measured nothing.
-    """
-    command = ["git", "-C", str(project), "rev-list", "--first-parent", f"--max-count={most}", "HEAD"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    commits = done.stdout.split()
-    if done.returncode != 0 or not commits:
-        raise BadSetting(f"git cannot list the commits of {project}: {done.stderr.strip() or 'there are none'}")
-    # On the branch `results` each run has a file of its own: its name ends in the hash of its content.
-    ending = re.compile(rf"-STACK{re.escape(stack)}(\.[0-9a-f]+)?\.json$")
-    measured = {path.name[:8] for path in (results / runner.name).glob("*.json") if ending.search(path.name)}
-    if not measured:
-        return commits[:1]
-    new = []
-    for commit in commits:
-        if commit[:8] in measured:
-            break
-        new.append(commit)
-    return new or commits[:1]
-
-
-def measure(
-    project: Path, results: Path, runner: Runner, commits: Sequence[str], pattern: str, most: int, say: Say
-) -> bool:
-    """Measure `commits`, those that are pending where none is named, with every stack of `runner`.
-
-    `results` is asv's folder with what was measured so far.
-
-    Returns whether every benchmark succeeded. A stack that asv cannot run does not keep the others from being
-    measured. Raises RunFailed at the end where there was one.
-    """
-    check_name(runner.name)
-    failed, complete = [], True
-    for stack in runner.stacks:
-        chosen = [_commit(project, commit) for commit in commits] or pending(project, results, runner, stack, most)
-        say(f"{runner.name}, stack {stack}: {', '.join(commit[:8] for commit in chosen)}")
-        listed = (project / ".asv" / f"commits-{stack}.txt").resolve()
-        listed.parent.mkdir(exist_ok=True)
-        listed.write_text("\n".join(chosen) + "\n", encoding="utf-8")
-        try:
-            complete &= stacks.run(project, stack, [f"HASHFILE:{listed}", "-b", pattern or runner.benchmarks])
-        except RunFailed as error:
-            failed.append(str(error))
-    if failed:
-        raise RunFailed("; ".join(failed))
-    return complete
-
-
-def compare(
-    project: Path, code: Path, runner: Runner, base: str, head: str, pattern: str, output: Path, say: Say
-) -> None:
-    """Measure `head` against `base` with every stack of `runner`, each into a folder of its own under `output`.
-
-    `code` is the clone with the commits, which is not trusted; the list of machines is that of `project`. A stack
-    that cannot be measured does not keep the others from it. Raises RunFailed at the end where there was one.
-    """
-    from machmeter.pull_request import command
-
-    check_name(runner.name)
-    failed = []
-    for stack in runner.stacks:
-        say(f"{runner.name}, stack {stack}")
-        try:
-            command.run(
-                code,
-                base,
-                head,
-                patterns=[pattern or runner.benchmarks],
-                rounds=ROUNDS,
-                seconds=durations.parse(runner.budget),
-                output=output / stack,
-                stack=stack,
-                say=say,
-            )
-        except MachmeterError as error:
-            failed.append(f"{stack}: {error}")
-    if failed:
-        raise RunFailed("; ".join(failed))
-
-
-def _commit(project: Path, name: str) -> str:
-    commit = asv_names.commit_hash(project, name)
-    if commit == "unversioned":
-        raise BadSetting(f"no commit {name!r} in {project}: name one that git knows")
-    return commit

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from machmeter.errors import UnknownName
-from machmeter.measure import ladder_classes
-from machmeter.running import bench, stacks
+from machmeter.measure import ladder_classes, rung_configuration
+from machmeter.running import bench, selection, stacks
 from machmeter.running.waiting import Say
 from machmeter.workload import rungs
 from machmeter.workload.models import Model
@@ -34,23 +34,23 @@ def choose(model: Model, names: list[str]) -> dict[str, Rung]:
     Raises UnknownName or BadSetting before anything runs.
     """
     if not model.benchmarked:
-        raise UnknownName(f"{model.name} is only for tests: choose from {bench.benchmarked()}")
+        raise UnknownName(f"{model.name} is only for tests: choose from {selection.benchmarked()}")
     model.weights()  # a wrong MACHMETER_WEIGHTS is told before anything runs
     known = rungs.load()
     chosen = {name: rungs.get(name, known) for name in names} or known
     for rung in chosen.values():
-        rungs.configuration(rung, known, model.name)
+        rung_configuration.configuration(rung, known, model.name)
     return chosen
 
 
-def part(model: Model, chosen: Mapping[str, Rung]) -> bench.Part:
+def part(model: Model, chosen: Mapping[str, Rung]) -> selection.Part:
     """Return what asv has to measure for the rungs `chosen`."""
     known = rungs.load()
     steps = tuple(
         _Step(name=ladder_classes.key(model.name, name), batch=rungs.settings(rung, known)["batch"])
         for name, rung in chosen.items()
     )
-    return bench.Part(
+    return selection.Part(
         title=f"the ladder of {model.name}",
         patterns=tuple(pattern(model, {name: rung}) for name, rung in chosen.items()),
         cells=steps,
@@ -89,7 +89,7 @@ def _elsewhere(model: Model, chosen: Mapping[str, Rung]) -> dict[str, dict[str, 
     known = rungs.load()
     found: dict[str, dict[str, Rung]] = {}
     for name, rung in chosen.items():
-        stack = rungs.configuration(rung, known, model.name).backend.stack
-        if stack not in (bench.STACK, "minimal"):
+        stack = rung_configuration.configuration(rung, known, model.name).backend.stack
+        if stack not in (selection.STACK, "minimal"):
             found.setdefault(stack, {})[name] = rung
     return found

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from machmeter import backends
+from machmeter.backends import grid
 from machmeter.errors import BadSetting, NothingSelected, UnknownName
-from machmeter.workload import cells
 from machmeter.workload.cells import Cell
 from machmeter.workload.models import Model
 
@@ -112,7 +112,7 @@ def select(
         cell
         for model in networks
         for name in runtimes
-        for cell in cells.all_cells(backends.get(name), model)
+        for cell in grid.all_cells(backends.get(name), model)
         if cell.precision in kinds and cell.batch in sizes and wanted.search(cell.key())
         if pattern or all(library.options[option] == value for option, value in cell.options.items())
     ]

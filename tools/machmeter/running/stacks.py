@@ -11,7 +11,7 @@ from pathlib import Path
 
 from machmeter.errors import BadSetting, RunFailed, StackUnpinned, UnknownName
 from machmeter.running import asv, configurations, waiting
-from machmeter.running.bench import Part
+from machmeter.running.selection import Part
 from machmeter.running.waiting import Say
 from machmeter.workload.artifacts import Store
 

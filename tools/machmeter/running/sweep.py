@@ -21,16 +21,17 @@ from pathlib import Path
 from typing import Any
 
 from machmeter import asv_names, backends
-from machmeter.asv_names import AsvRun
 from machmeter.errors import BadSetting, DiskFull, MachmeterError, NothingSelected, RunFailed
 from machmeter.isolation import in_child
 from machmeter.machine import disturbance
-from machmeter.running import asv, bench, configurations, waiting
+from machmeter.measure import settling
+from machmeter.measure.current_run import AsvRun
+from machmeter.measure.recorder import Recorder
+from machmeter.running import asv, configurations, selection, waiting
 from machmeter.running.libraries import Library
 from machmeter.running.releases import Release
 from machmeter.running.waiting import Say
 from machmeter.store import evidence
-from machmeter.store.evidence import Recorder
 from machmeter.workload import models, pinned, shared_artifacts, swept
 from machmeter.workload.artifacts import Artifact, Recipe, Store
 from machmeter.workload.cells import Cell
@@ -163,7 +164,7 @@ class _Version:
         """Return the cells that are not on record as measured at this commit from the same artifacts."""
         path = asv_names.evidence_file(self._results, asv_names.machine_name(), self._commit, self._environment)
         if path.is_file():
-            evidence.settle_file(path)
+            settling.settle_file(path)
         runs = list(evidence.runs_at(path).values())
         return [
             cell
@@ -174,7 +175,7 @@ class _Version:
     def disturbed(self, measured: Iterable[Cell]) -> list[Cell]:
         """Return those of the cells just `measured` during which other programs had the CPUs."""
         path = asv_names.evidence_file(self._results, asv_names.machine_name(), self._commit, self._environment)
-        runs = (evidence.read(path) or {"runs": {}})["runs"].values()
+        runs = (settling.read(path) or {"runs": {}})["runs"].values()
         nothing: dict[str, Any] = {"cells": {}}
         newest = max(runs, key=lambda run: str(run.get("started", "")), default=nothing)
         found = disturbance.disturbed_cells([newest])
@@ -183,7 +184,7 @@ class _Version:
     def measure(self, remaining: list[Cell], output: Any, say: Say) -> Counter[str]:
         """Call asv for the cells that remain, put on record those it could not start, and count what they are."""
         configuration = self._write_configuration()
-        patterns = [part for cell in remaining for part in ("-b", bench.pattern_of(cell, METHODS))]
+        patterns = [part for cell in remaining for part in ("-b", selection.pattern_of(cell, METHODS))]
         arguments = ["--config", str(configuration), *asv.RECORDING, "-a", REPEAT, *patterns]
         output.flush()
         position = Path(output.name).stat().st_size
@@ -212,7 +213,7 @@ class _Version:
             project=self._project,
             results=self._results,
         )
-        content = evidence.read(run.evidence_file) or {"runs": {}}
+        content = settling.read(run.evidence_file) or {"runs": {}}
         started = content["runs"].get(name, {"cells": {}})["cells"]
         if silent := [cell.key() for cell in remaining if cell.key() not in started]:
             Recorder(run).never_started(silent, reason, self._told)

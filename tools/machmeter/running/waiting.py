@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from machmeter import asv_names
 from machmeter.errors import RunFailed
-from machmeter.measure import offline, tell
+from machmeter.measure import offline, settling, tell
 from machmeter.store import evidence
 
 RUN = "MACHMETER_RUN"  # the variable with the name of a run
@@ -96,7 +96,7 @@ def _records(project: Path, run_name: str) -> Iterator[tuple[str, list[dict[str,
     for path in folder.glob("*.json"):
         if evidence.is_pulled(path):
             continue
-        content = evidence.settle_file(path) or {"runs": {}}
+        content = settling.settle_file(path) or {"runs": {}}
         for cell, processes in content["runs"].get(run_name, {"cells": {}})["cells"].items():
             yield cell, list(processes.values())
 

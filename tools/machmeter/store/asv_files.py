@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from machmeter.history.data import FAILED, OK, SKIPPED, UNREADABLE
-from machmeter.store.columns import Grid, Header, Table, size
+from machmeter.store.columns import FAILED, OK, SKIPPED, UNREADABLE, Grid, Header, Table, size
 
 FORMAT_VERSION = 2
 

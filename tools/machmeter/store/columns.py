@@ -150,3 +150,10 @@ def _stretches(ends: NDArray[np.int64], keep: Sequence[int]) -> list[tuple[int, 
 
 def _taken(column: NDArray[Any], stretches: Sequence[tuple[int, int]]) -> NDArray[Any]:
     return np.concatenate([column[:0], *(column[begin:end] for begin, end in stretches)])
+
+
+# What a point is. Only OK has a number. asv writes NaN both for what is not available here and for what was not
+# run: SKIPPED says just that, and where there is evidence it is told apart as NOT_AVAILABLE or NOT_RUN.
+OK, FAILED, SKIPPED, UNREADABLE, NOT_AVAILABLE, NOT_RUN = range(6)
+
+STATES = ("ok", "failed", "skipped", "unreadable", "n/a", "not run")  # names of the states, by number

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from machmeter.measure import settling
 from machmeter.store import evidence
 
 _NULL = "control.Null("
@@ -56,10 +57,10 @@ def read(path: Path) -> File | None:
             for record in processes.values()
         )
         if running:
-            found = msgspec.convert(evidence.read(path), File)
+            found = msgspec.convert(settling.read(path), File)
     except (OSError, msgspec.MsgspecError, RecursionError):
         return None
-    return found if found.schema == evidence.SCHEMA else None
+    return found if found.schema == settling.SCHEMA else None
 
 
 def read_at(path: Path) -> File | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from machmeter import backends
+from machmeter.backends import grid
 from machmeter.backends.base import Backend
 from machmeter.workload import cells, models
 
@@ -21,7 +22,7 @@ def _of_backend(backend: Backend) -> list[str]:
         (model.name, " ".join([cell.precision, *cell.options.values()]), _reason(backend, model, cell))
         for model in models.MODELS
         if model.benchmarked
-        for cell in cells.all_cells(backend, model)
+        for cell in grid.all_cells(backend, model)
         if cell.batch == 1
     ]
     name = backends.name_of(backend)

@@ -18,6 +18,7 @@ from machmeter.measure import offline
 from machmeter.store import evidence
 from machmeter.store.lenient import ResultFile, Value, read_all
 from machmeter.tables import peaks
+from machmeter.text.numbers import throughput_digits
 from machmeter.workload import cells, models
 from machmeter.workload.cells import Cell
 
@@ -316,11 +317,6 @@ def _row(item: _Found, speeds: Mapping[tuple[str, ...], float], highest: Mapping
         stack=item.stack,
         **_facts(item),
     )
-
-
-def throughput_digits(images_per_second: float) -> int:
-    """Return how many decimals of a throughput are shown: slow models need more than one."""
-    return 1 if images_per_second >= 10 else 2
 
 
 def _facts(item: _Found) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from machmeter import asv_names, metrics
 from machmeter.machine import disturbance
 from machmeter.measure import ladder_classes
 from machmeter.store import evidence
-from machmeter.tables.cells_table import Status, throughput_digits
+from machmeter.tables.cells_table import Status
+from machmeter.text.numbers import throughput_digits
 from machmeter.workload import launch
 from machmeter.workload.launch import Launch
 from machmeter.workload.rungs import LAUNCH_KEYS, Rung, settings

@@ -10,8 +10,9 @@ from rich.console import Console, Group
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from machmeter.tables.cells_table import Row, Table, throughput_digits
+from machmeter.tables.cells_table import Row, Table
 from machmeter.text import table_width
+from machmeter.text.numbers import throughput_digits
 
 _OFFLINE = "offline"  # a column only where it was measured
 

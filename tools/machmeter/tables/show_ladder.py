@@ -8,10 +8,10 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from machmeter.tables.cells_table import throughput_digits
 from machmeter.tables.ladder_table import LadderRow, LadderTable
 from machmeter.tables.show_cells import machine_lines, number
 from machmeter.text import table_width
+from machmeter.text.numbers import throughput_digits
 
 WIDTH = 118  # characters that the widest row needs
 

@@ -10,9 +10,9 @@ from rich.console import Console, Group
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from machmeter.tables.cells_table import throughput_digits
 from machmeter.tables.versions_table import Row, Series, Versions
 from machmeter.text import table_width
+from machmeter.text.numbers import throughput_digits
 
 # Column title, how a row fills it, and whether the text is aligned right.
 _Column = tuple[str, Callable[[Row], str], bool]

@@ -15,7 +15,8 @@ from machmeter import asv_names, metrics
 from machmeter.machine import disturbance
 from machmeter.running.releases import in_order
 from machmeter.store import evidence
-from machmeter.tables.cells_table import Status, throughput_digits
+from machmeter.tables.cells_table import Status
+from machmeter.text.numbers import throughput_digits
 from machmeter.workload import cells, models, swept
 from machmeter.workload.cells import Cell
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 
 from machmeter.errors import BadBudget
 
@@ -26,18 +25,3 @@ def shown(seconds: float) -> str:
         return f"{max(0, round(seconds))} s"
     minutes = round(seconds / 60)
     return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
-
-
-class Clock:
-    """Counts the seconds of measuring, those of earlier calls included."""
-
-    def __init__(self, budget: float, spent: float = 0.0) -> None:
-        self._budget, self._spent, self._began = budget, spent, time.monotonic()
-
-    def spent(self) -> float:
-        """Return the seconds that were spent so far."""
-        return self._spent + time.monotonic() - self._began
-
-    def left(self) -> float:
-        """Return the seconds that are left; none or less where the budget is used up."""
-        return self._budget - self.spent()

@@ -8,8 +8,6 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
-from machmeter.tables.cells_table import throughput_digits
-
 NONE = "–"
 
 _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
@@ -135,3 +133,8 @@ def files(names: Iterable[str]) -> dict[str, str]:
         plain = _PLAIN.fullmatch(name) and not name.endswith(".") and name.casefold() not in reserved
         found[name] = name if plain and folded.count(name.casefold()) == 1 else slug(name)
     return found
+
+
+def throughput_digits(images_per_second: float) -> int:
+    """Return how many decimals of a throughput are shown: slow models need more than one."""
+    return 1 if images_per_second >= 10 else 2

@@ -13,12 +13,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from machmeter import backends
 from machmeter.errors import BadSetting, UnknownName
-from machmeter.measure.instances import SECONDS, Configuration
-from machmeter.workload.cells import Cell
 from machmeter.workload.launch import Launch
-from machmeter.workload.precision import DEFAULT
 
 VARIABLE = "MACHMETER_RUNGS"
 BUILT_IN = Path(__file__).with_name("rungs.toml")
@@ -106,46 +102,3 @@ def settings(rung: Rung, rungs: Mapping[str, Rung]) -> dict[str, Any]:
     if missing := {"backend", "precision", "batch"} - set(found):
         raise BadSetting(f"rung {rung.name!r} does not say its {', '.join(sorted(missing))}, nor does any below it")
     return found
-
-
-def configuration(rung: Rung, rungs: Mapping[str, Rung], model: str) -> Configuration:
-    """Return what `rung` means for `model`. Raises UnknownName or BadSetting where that cannot be."""
-    found = settings(rung, rungs)
-    backend = backends.get(found["backend"])
-    precision, options = found["precision"], found.get("options", {})
-    chooses = getattr(backend, "chooses_precision", False)
-    known = (*backend.precisions, DEFAULT) if chooses else backend.precisions
-    if precision not in known:
-        raise BadSetting(
-            f"rung {rung.name!r}: {backend.name} has no precision {precision!r}, it has {', '.join(known)}"
-        )
-    if set(options) != set(backend.options):
-        raise BadSetting(
-            f"rung {rung.name!r}: {backend.name} takes {_listed(backend.options)}, and is given {_listed(options)}"
-        )
-    for name, value in options.items():
-        if value not in backend.options[name]:
-            raise BadSetting(
-                f"rung {rung.name!r}: {name} is {value!r}, {backend.name} has {', '.join(backend.options[name])}"
-            )
-    try:
-        launch = Launch(**{name: found[name] for name in LAUNCH_KEYS & set(found)})
-    except BadSetting as error:
-        raise BadSetting(f"rung {rung.name!r}: {error}") from error
-    return Configuration(
-        backend=backend,
-        cell=Cell(
-            device=backend.device,
-            backend=backend.name,
-            model=model,
-            precision=precision,
-            batch=found["batch"],
-            options={name: options[name] for name in backend.options},
-        ),
-        launch=launch,
-        seconds=found.get("seconds", SECONDS),
-    )
-
-
-def _listed(options: Mapping[str, Any]) -> str:
-    return f"the option {', '.join(options)}" if options else "no option"

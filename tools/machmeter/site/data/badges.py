@@ -9,8 +9,9 @@ import numpy as np
 
 from machmeter import metrics
 from machmeter.changes.judge import Change
-from machmeter.history.data import STATES, History, Series
-from machmeter.tables.cells_table import throughput_digits
+from machmeter.history.data import History, Series
+from machmeter.store.columns import STATES
+from machmeter.text.numbers import throughput_digits
 from machmeter.workload import cells
 
 _TIMED = "time_forward"

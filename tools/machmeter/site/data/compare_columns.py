@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from machmeter.history.data import FAILED, OK, STATES, UNREADABLE, History, Series
+from machmeter.history.data import History, Series
 from machmeter.site.data import encode
+from machmeter.store.columns import FAILED, OK, STATES, UNREADABLE
 
 RUNS_PER_FILE = 16
 

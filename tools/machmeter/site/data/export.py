@@ -23,8 +23,9 @@ import numpy as np
 
 from machmeter.changes.judge import Change
 from machmeter.history import environment_changes
-from machmeter.history.data import OK, STATES, History, Series
+from machmeter.history.data import History, Series
 from machmeter.site.data import badges, compare_columns, encode
+from machmeter.store.columns import OK, STATES
 
 SCHEMA = 1
 

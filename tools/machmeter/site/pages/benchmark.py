@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from machmeter.history import data as states
 from machmeter.history.data import Benchmark, Event, Series, shown
 from machmeter.site import history_plot, svg
 from machmeter.site.pages.home import modules
 from machmeter.site.pages.shared import Change, Site, commit_name, history_href, parameters, reproduce
+from machmeter.store import columns
 from machmeter.text import numbers
 
 DRAWN = 5  # lines of the static plot, and columns of the static table
@@ -148,7 +148,7 @@ def _row(
         "sorted_by": f"{item.value[last]:.6g}" if last is not None else "",
         "day": site.days[int(item.commits[last])] if last is not None else numbers.NONE,
         "count": len(measured),
-        "state": states.STATES[int(item.state[point])] if point >= 0 else "not run",
+        "state": columns.STATES[int(item.state[point])] if point >= 0 else "not run",
         "reason": item.reasons.get(point, ""),
         "change": {"verdict": step.verdict, "effect": step.effect} if step else None,
     }
@@ -244,8 +244,8 @@ def _cell(item: Series, point: int | None) -> dict[str, Any]:
         return {"value": None, "state": "", "old": False, "error": "", "reason": ""}
     state = int(item.state[point])
     return {
-        "value": float(item.value[point]) if state == states.OK else None,
-        "state": states.STATES[state],
+        "value": float(item.value[point]) if state == columns.OK else None,
+        "state": columns.STATES[state],
         "error": interval(item, point),
         "old": bool(item.older[point]),
         "reason": item.reasons.get(point, ""),

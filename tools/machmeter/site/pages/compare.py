@@ -10,12 +10,12 @@ from collections import Counter
 from typing import Any, Literal
 
 from machmeter.compare import runs
-from machmeter.history import data as states
 from machmeter.history.data import History, Machine, Run, Series
 from machmeter.metrics import Direction
 from machmeter.site.pages.machmeter_tables import Own
 from machmeter.site.pages.shared import Site, commit_name, history_href, named
 from machmeter.site.pages.versions import cell
+from machmeter.store import columns
 from machmeter.text import numbers as numbers_module
 
 Verdict = Literal["failed", "fixed", "removed", "new", "worse", "better", "change", "same", "not comparable"]
@@ -93,7 +93,7 @@ def newest_pair(history: History, machine: Machine) -> tuple[Run, Run] | None:
 
 def _measured(item: Series, commit: int) -> bool:
     place = item.point(commit)
-    return place is not None and bool(item.state[place] == states.OK)
+    return place is not None and bool(item.state[place] == columns.OK)
 
 
 def _pair(machine: Machine, base: Run, head: Run, history: History) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def _pair(machine: Machine, base: Run, head: Run, history: History) -> dict[str,
     }
 
 
-_LOST = (states.FAILED, states.UNREADABLE)
+_LOST = (columns.FAILED, columns.UNREADABLE)
 
 
 def _compared(pair: runs.Pair, *, comparable: bool) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def _compared(pair: runs.Pair, *, comparable: bool) -> dict[str, Any]:
 def _lone(item: runs.Lone, verdict: Verdict) -> dict[str, Any]:
     point = item.head or item.base
     assert point is not None
-    before, after = (side.value if side and side.state == states.OK else None for side in (item.base, item.head))
+    before, after = (side.value if side and side.state == columns.OK else None for side in (item.base, item.head))
     return _shown(point, verdict, None, before, after, item.reason)
 
 

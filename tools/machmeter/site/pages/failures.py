@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from machmeter.history import data as states
 from machmeter.history.data import Series
 from machmeter.site.pages.home import configuration, still_run
 from machmeter.site.pages.machmeter_tables import Own
 from machmeter.site.pages.shared import Site, commit_name, parameters, series_href
+from machmeter.store import columns
 
-_ORDER = (states.FAILED, states.UNREADABLE, states.NOT_AVAILABLE, states.SKIPPED, states.NOT_RUN)
+_ORDER = (columns.FAILED, columns.UNREADABLE, columns.NOT_AVAILABLE, columns.SKIPPED, columns.NOT_RUN)
 _WORDS = {
     "skipped": "n/a or not run: asv writes the same for both",
     "unreadable": "the result is no number",
@@ -22,7 +22,7 @@ _WORDS = {
 
 def context(site: Site, own: Own) -> dict[str, Any]:
     """Return what the page of failures shows."""
-    rows = [_row(item, site) for item in still_run(site.history) if int(item.state[-1]) != states.OK]
+    rows = [_row(item, site) for item in still_run(site.history) if int(item.state[-1]) != columns.OK]
     rows.sort(key=lambda row: (row["order"], row["benchmark"], row["params"], row["machine"]))
     counts: dict[str, int] = {}
     for row in rows:
@@ -46,7 +46,7 @@ def _row(item: Series, site: Site) -> dict[str, Any]:
     other = np.flatnonzero(item.state != state)
     first = int(other[-1]) + 1 if len(other) else 0
     measured = np.flatnonzero(item.measured)
-    name = states.STATES[state]
+    name = columns.STATES[state]
     return {
         "order": _ORDER.index(state) if state in _ORDER else len(_ORDER),
         "state": name,

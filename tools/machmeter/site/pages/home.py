@@ -13,6 +13,7 @@ from machmeter.site import plots
 from machmeter.site.pages import changes
 from machmeter.site.pages.machmeter_tables import Own
 from machmeter.site.pages.shared import Site
+from machmeter.store import columns
 from machmeter.tables.cells_table import Row
 from machmeter.tables.ladder_table import LadderTable
 from machmeter.tables.show_cells import machine_lines
@@ -83,7 +84,7 @@ def modules(history: History) -> list[dict[str, Any]]:
 def _banners(site: Site) -> list[dict[str, Any]]:
     history, found = site.history, []
     newest = still_run(history)
-    failed = sum(int(item.state[-1]) in (states.FAILED, states.UNREADABLE) for item in newest)
+    failed = sum(int(item.state[-1]) in (columns.FAILED, columns.UNREADABLE) for item in newest)
     if newest and failed:
         share = 100 * failed / len(newest)
         text = (

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from machmeter.history.data import History, Machine
+from machmeter.measure import settling
 from machmeter.site.pages.shared import ModelLink
-from machmeter.store import evidence as evidence_files
 from machmeter.tables import cells_table, ladder_table, versions_table
 from machmeter.text import numbers
 from machmeter.workload import rungs
@@ -51,7 +51,7 @@ def _climbed(folder: Path) -> list[str]:
     """Return the models whose ladder was climbed, in alphabetical order."""
     found = set()
     for path in sorted(folder.glob("*.json")):
-        content = evidence_files.read(path)
+        content = settling.read(path)
         for run in content["runs"].values() if content else ():
             found |= {key[len("tuning.") :].partition("(")[0] for key in run["cells"] if key.startswith("tuning.")}
     return sorted(found)

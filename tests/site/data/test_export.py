@@ -1,0 +1,466 @@
+"""The exported data: exact bytes from a small store, valid against the published schemas, the same with a cache."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+
+from helpers.asv_files import real_store, result, write
+from machmeter.changes import of_history
+from machmeter.changes.detect import Step
+from machmeter.history.data import History
+from machmeter.history.read import read
+from machmeter.site.data import encode, export
+from machmeter.store import asv_files
+from machmeter.store import cache as caching
+
+ROOT = Path(__file__).parents[3]
+SCHEMAS = ROOT / "site" / "static" / "schema"
+NAN = float("nan")
+
+
+def schema_of(path: str) -> jsonschema.Draft202012Validator:
+    folder, _, name = path.removeprefix("data/").partition("/")
+    kind = {"series": "series", "badges": "badge", "columns": "scale" if name.endswith("scale.json") else "columns"}
+    found = json.loads((SCHEMAS / f"{kind.get(folder, folder.removesuffix('.json'))}.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(found)
+    return jsonschema.Draft202012Validator(found)
+
+
+def exported(history: History) -> dict[str, bytes]:
+    return dict(export.files(history, of_history.find(history)))
+
+
+def check(files: dict[str, bytes]) -> None:
+    """Strict JSON of the published form."""
+
+    def refuse(text: str) -> None:
+        raise AssertionError(f"{text} is no JSON")
+
+    for path, content in files.items():
+        data = json.loads(content, parse_constant=refuse)
+        problems = [f"{path}: {error.message}" for error in schema_of(path).iter_errors(data)]
+        assert problems == []
+
+
+def small(results: Path) -> None:
+    params = [["'int8'", "'fp32'"], ["8"]]
+    ours = "cpu.openvino.ResNet50.time_forward"
+    for number, (int8, fp32) in enumerate([(0.04, 0.1), (0.05, None), (NAN, 1 / 3)]):
+        row = result([int8, fp32], params, low=[0.03, None], high=[0.06, None], version="ab"[number // 2])
+        write(results, number, {ours: row, "m.track_<b>": result(["x", 0][number % 2])})
+
+
+GOLDEN = {
+    "benchmark": "cpu.openvino.ResNet50.time_forward",
+    "changes": [],
+    "commit": [0, 3],
+    "current": 1,
+    "direction": "lower",
+    "environment": "env-e95e5d29",
+    "key": "620eb5b636f0",
+    "machine": "here",
+    "params": ["'fp32'", "8"],
+    "reasons": {},
+    "schema": 1,
+    "state": [1, 0, 1, 1, 1, 0],
+    "unit": "seconds",
+    "value": [0.1, 0.333333],
+    "version": [2, 0, 1, 1],
+}
+
+
+def test_a_series_is_exported_like_this(tmp_path: Path) -> None:
+    small(tmp_path)
+    files = exported(read(tmp_path))
+    golden = json.dumps(GOLDEN, sort_keys=True, separators=(",", ":")).encode()
+    assert golden in files.values()
+    int8 = next(json.loads(text) for text in files.values() if b'"low"' in text)
+    assert (int8["low"], int8["high"], int8["state"]) == ([0.03, 0.03], [0.06, 0.06], [2, 0, 1, 2])
+
+
+def test_the_index_of_a_small_store(tmp_path: Path) -> None:
+    small(tmp_path)
+    index = json.loads(exported(read(tmp_path))["data/index.json"])
+    assert index["commits"] == {
+        "hash": ["00" * 20, "01" * 20, "02" * 20],
+        "date": [1_600_000_000_000, 1_600_086_400_000, 1_600_172_800_000],
+        "position": [],
+        "tags": {},
+        "orphans": [],
+    }
+    assert [item["name"] for item in index["benchmarks"]] == ["cpu.openvino.ResNet50.time_forward", "m.track_<b>"]
+    assert index["benchmarks"][0]["params"] == [["'int8'", "8"], ["'fp32'", "8"]]
+    assert index["left_out"] == [
+        {
+            "reason": 'm.track_<b>: "x" is no finite number',
+            "count": 2,
+            "paths": ["here/00000000-env.json", "here/02020202-env.json"],
+        }
+    ]
+    assert index["read"] == {"files": 3, "series": 3, "points": 9, "repository": False}
+
+
+def test_everything_exported_fits_its_schema(tmp_path: Path) -> None:
+    small(tmp_path)
+    many = [f"<script>{'x' * 200}", "../..", "a/b?c#d"]
+    for number in range(150):
+        rows = {
+            "m.time_packed": result([1.0 + 0.01 * (number % 7)], low=[0.9], high=[float("inf")]),
+            "m.track_wide": result([10.0 ** (number - 75)]),
+            "m.track_signed": result([number - 75, -1e308, 1e308], [many]),
+            "m.time_same": result([0.25]),
+        }
+        write(tmp_path, number, rows, environment=many[number % 2])
+    files = exported(read(tmp_path))
+    check(files)
+    assert all(set(path) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/") for path in files)
+    assert not any(".." in path for path in files)
+
+
+def test_an_empty_history_is_exported(tmp_path: Path) -> None:
+    check(exported(read(tmp_path)))
+
+
+def test_real_stores_fit_the_schemas(tmp_path: Path) -> None:
+    for name in ("sunpy", "metpy"):
+        check(exported(read(real_store(name, tmp_path))))
+
+
+@pytest.mark.parametrize(("factor", "width"), [(1.0, 2), (1.08, 2), (1.09, 2.5), (2.15, 2.5), (2.16, 3), (1400.0, 3)])
+def test_packed_numbers_come_back_within_five_in_a_million(factor: float, width: float) -> None:
+    values = np.append(np.random.default_rng(1).uniform(1e-7, factor * 1e-7, 9_999), [1e-7, factor * 1e-7])
+    packed = encode.pack(values)
+    assert packed["width"] == width
+    assert len(packed["text"]) == math.ceil(len(values) / 2) * 5 if width == 2.5 else len(values) * width
+    back = encode.unpack(packed, len(values))
+    assert np.abs(back / values - 1).max() <= 5.0001e-6
+    assert np.allclose(back[-2:], values[-2:], rtol=1e-14)
+
+
+EXTREME = [5e-324, 1e-310, 2.3e-308, 1e-5, 1.0, 1e300, 1.7e308]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("smallest", EXTREME)
+@pytest.mark.parametrize("largest", EXTREME)
+def test_huge_and_tiny_numbers_are_exported_without_overflow(tmp_path: Path, smallest: float, largest: float) -> None:
+    ends = [smallest, largest]
+    for number in range(120):
+        value, other = ends[number % 2], ends[(number + 1) % 2]
+        rows = {
+            "m.time_x": result([value], low=[-1.7e308], high=[1.7e308]),
+            "m.track_signed": result([value if number % 3 else -other], low=[-other], high=[value]),
+        }
+        write(tmp_path, number, rows)
+    files = exported(read(tmp_path))
+    check(files)
+    series = [json.loads(content) for path, content in files.items() if path.startswith("data/series/")]
+    found = next(item["value"] for item in series if item["benchmark"] == "m.time_x")
+    values = found if isinstance(found, list) else encode.unpack(found, 120).tolist()
+    assert values == pytest.approx(ends * 60, rel=5.1e-6, abs=0.0)
+    scale = next(json.loads(content) for path, content in files.items() if path.endswith("scale.json"))
+    assert (scale["from"][0], scale["to"][0]) == (min(ends), max(ends))
+    block = next(json.loads(content) for path, content in files.items() if path.endswith("000.json"))
+    low, high = encode.numbers(block["value"][0] + block["value"][1], 2).reshape(2, 2)[:, 0]
+    assert {int(low), int(high)} == ({0} if smallest == largest else {0, 8095})
+
+
+@pytest.mark.parametrize(
+    "values", [[0.0, *[1.0] * 200], [-1.0, *[1.0] * 200], [1e-5, *[1.0] * 200], [1.0] * 99], ids=str
+)
+def test_what_cannot_be_packed_stays_plain(values: list[float]) -> None:
+    assert not encode.can_be_packed(np.array(values))
+
+
+@pytest.mark.parametrize(("most", "width"), [(4e-2, 1), (5e-2, 1.5), (1.6, 1.5), (2.0, 2), (10.0, 2)])
+def test_intervals_come_back_within_a_tenth(most: float, width: float) -> None:
+    value = np.full(7, 2.0)
+    below, above = (
+        np.array([0.01, most, 0.01, NAN, 0.02, 0.01, 0.03]),
+        np.array([most, 0.01, 0.01, 0.02, NAN, 0.01, most]),
+    )
+    packed = encode.bounds(value, value * (1 - below), value * (1 + above))
+    assert packed["width"] == width
+    low, high = encode.unbound(value, packed)
+    np.testing.assert_allclose(1 - low / value, below, rtol=0.11)
+    np.testing.assert_allclose(high / value - 1, above, rtol=0.11)
+
+
+def test_intervals_of_no_width_and_without_ends() -> None:
+    value = np.array([2.0, 2.0, 2.0])
+    low, high = np.array([2.0, NAN, 2.0 - 1e-9]), np.array([2.0, NAN, 2.0 + 1e-5])
+    back_low, back_high = encode.unbound(value, encode.bounds(value, low, high))
+    np.testing.assert_array_equal(back_low, [2.0, NAN, 2.0])
+    np.testing.assert_allclose(back_high - value, [0.0, NAN, 1e-5], rtol=0.11)
+    none = encode.bounds(value, value * NAN, value * NAN)
+    assert np.isnan(encode.unbound(value, none)).all()
+
+
+@pytest.mark.parametrize(
+    ("ascending", "expected"),
+    [([], []), ([0], [0, 1]), ([0, 1, 2], [0, 3]), ([3, 4, 9], [3, 2, 4, 1]), ([5, 7], [5, 1, 1, 1])],
+)
+def test_positions_are_skips_and_takes(ascending: list[int], expected: list[int]) -> None:
+    assert encode.positions(np.array(ascending, np.int32)) == expected
+
+
+def test_numbers_have_six_digits_and_nothing_else() -> None:
+    given = [1 / 3, 123456789.0, 1e-30, 0.0, -2.5, NAN, float("inf"), 1e300, 5.0]
+    expected = [0.333333, 123457000, 1e-30, 0, -2.5, None, None, 1e300, 5]
+    assert encode.rounded(given) == expected
+
+
+def test_columns_hold_what_the_series_hold(tmp_path: Path) -> None:
+    for number in range(40):
+        rows: dict[str, Any] = {"m.time_x": result([1.0 + number, None if number == 3 else NAN], [["1", "2"]])}
+        if number != 5:
+            rows["m.track_y"] = result([number - 20.0])
+        write(tmp_path, number, rows)
+    files = {path: json.loads(content) for path, content in exported(read(tmp_path)).items()}
+    folder = next(path.rpartition("/")[0] for path in files if path.endswith("/scale.json"))
+    scale = files[f"{folder}/scale.json"]
+    blocks = [files[f"{folder}/{number:03}.json"] for number in range(3)]
+    assert [len(block["commit"]) for block in blocks] == [16, 16, 8]
+    codes = np.array([encode.numbers(text, 2) for block in blocks for text in block["value"]])
+    assert (scale["from"][0], scale["to"][0], scale["even"]) == (1.0, 40.0, [1, 2])
+    assert np.allclose(np.exp(codes[:, 0] / 8095 * np.log(40.0)), np.arange(1, 41), rtol=3e-4)
+    assert (codes[3, 1], codes[4, 1], codes[5, 2]) == (8097, 8099, 8096)
+    assert np.allclose(-20.0 + codes[[0, 39], 2] / 8095 * 39.0, [-20.0, 19.0])
+
+
+def test_columns_say_where_a_benchmark_became_another(tmp_path: Path) -> None:
+    for number, version in enumerate("aabbb"):
+        rows = {"m.time_x": result([1.0], version=version)} if number != 3 else {"m.time_y": result([1.0])}
+        write(tmp_path, number, rows)
+    files = exported(read(tmp_path))
+    scale = json.loads(next(content for path, content in files.items() if path.endswith("scale.json")))
+    assert scale["versions"] == {"0": [2, 0, 3, 1]}
+
+
+def test_changes_are_in_the_series_with_their_verdict(tmp_path: Path) -> None:
+    for number in range(60):
+        write(tmp_path, number, {"m.time_x": result([(1.0 if number < 30 else 1.5) + 0.001 * (number % 5)])})
+    history = read(tmp_path)
+    found = of_history.find(history)
+    (series,) = history.series
+    (change,) = export.series(series, found[series.key])["changes"]
+    assert (change["point"], change["last_before"], change["commit"], change["verdict"]) == (30, 29, 30, "regression")
+    assert change["ratio"] == pytest.approx(1.5, abs=0.01)
+    (listed,) = of_history.listed(history, found)
+    assert (listed.commit, listed.last_before, listed.events) == (30, 29, ())
+
+
+def test_versions_of_a_benchmark_are_never_compared(tmp_path: Path) -> None:
+    """R14: another version is another benchmark, not a change."""
+    for number in range(60):
+        rows = {"m.time_x": result([1.0 if number < 30 else 9.0], version="old" if number < 30 else "new")}
+        write(tmp_path, number, rows)
+    history = read(tmp_path)
+    assert list(of_history.find(history).values()) == [[]]
+
+
+def steps_of(values: list[Any]) -> list[list[Step]]:
+    return [[Step(index=1, before=1.0, after=2.0, p=0.001)] if len(item) > 1 else [] for item in values]
+
+
+def test_a_step_is_placed_among_all_points_of_its_series(tmp_path: Path) -> None:
+    for number, value in enumerate([None, 1.0, NAN, 2.0]):
+        write(tmp_path, number, {"m.time_x": result([value])})
+    history = read(tmp_path)
+    ((change,),) = of_history.find(history, detector=steps_of).values()
+    assert (change.index, change.last_before, change.verdict) == (3, 1, "regression")
+
+
+def age(results: Path) -> None:
+    """Make all files old enough for their times to be trusted."""
+    for path in results.rglob("*.json"):
+        os.utime(path, (time.time() - 100, time.time() - 100))
+
+
+def test_with_and_without_a_cache_the_bytes_are_the_same(tmp_path: Path) -> None:
+    results, cache = tmp_path / "results", tmp_path / "cache"
+    small(results)
+    for number in range(30):
+        write(results, number, {"m.time_x": result([1.0 + (number > 15) + 0.01 * (number % 3)])}, machine="other")
+    age(results)
+
+    def both() -> tuple[dict[str, bytes], dict[str, bytes]]:
+        kept = read(results, cache=cache)
+        return exported(read(results)), dict(export.files(kept, of_history.find(kept, cache=cache)))
+
+    for _ in range(2):
+        fresh, kept = both()
+        assert kept == fresh
+    write(results, 99, {"m.time_x": result([5.0])}, machine="other")
+    (results / "here" / "odd.json").write_text("{")
+    fresh, kept = both()
+    assert kept == fresh
+    assert any(b"half-written" in content for content in kept.values())
+    (results / "here" / "odd.json").unlink()
+    next((results / "other").glob("05*.json")).unlink()
+    fresh, kept = both()
+    assert kept == fresh
+
+
+def test_only_what_is_new_is_parsed_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results, cache = tmp_path / "results", tmp_path / "cache"
+    small(results)
+    (results / "here" / "odd.json").write_text("{")
+    parsed: list[str] = []
+    parse = asv_files.parse
+
+    def noted(content: bytes, path: str) -> Any:
+        parsed.append(path)
+        return parse(content, path)
+
+    monkeypatch.setattr(asv_files, "parse", noted)
+
+    def pieces() -> list[str]:
+        age(results)
+        parsed.clear()
+        read(results, cache=cache)
+        return sorted(path.name for path in cache.glob("columns-*"))
+
+    assert (pieces(), len(parsed)) == (["columns-000000001.bin"], 4)
+    assert (pieces(), parsed) == (["columns-000000001.bin"], [])
+    write(results, 7, {"m.time_x": result([7.0])})
+    assert (pieces(), parsed) == (["columns-000000001.bin", "columns-000000002.bin"], ["here/07070707-env.json"])
+    assert (pieces(), parsed) == (["columns-000000001.bin", "columns-000000002.bin"], [])
+    for path in sorted(results.rglob("0*.json"))[1:]:  # most of what is kept is of no use any more
+        path.unlink()
+    assert (pieces(), parsed) == (["columns-000000003.bin"], [])
+
+
+def test_what_other_code_has_read_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small(tmp_path / "results")
+    read(tmp_path / "results", cache=tmp_path / "cache")
+    assert len(caching.load(tmp_path / "cache")) == 1
+    monkeypatch.setattr(caching, "_CODE", ("asv_files.py",))
+    assert caching.load(tmp_path / "cache") == []
+
+
+def test_a_file_that_changed_is_read_again_whatever_its_time_says(tmp_path: Path) -> None:
+    results, cache = tmp_path / "results", tmp_path / "cache"
+    path = write(results, 1, {"m.time_x": result([1.0])})
+    read(results, cache=cache)
+    before = path.stat()
+    path.write_text(path.read_text().replace("[[1.0]", "[[2.0]"))
+    os.utime(path, ns=(before.st_mtime_ns, before.st_mtime_ns))
+    (series,) = read(results, cache=cache).series
+    assert series.value.tolist() == [2.0]
+
+
+@pytest.mark.parametrize("damage", [b"", b"not a cache", None])
+def test_a_damaged_cache_is_none(tmp_path: Path, damage: bytes | None) -> None:
+    results, cache = tmp_path / "results", tmp_path / "cache"
+    small(results)
+    history = read(results, cache=cache)
+    of_history.find(history, cache=cache)
+    for path in cache.iterdir():
+        path.write_bytes(path.read_bytes()[:-20] if damage is None else damage)
+    again = read(results, cache=cache)
+    assert dict(export.files(again, of_history.find(again, cache=cache))) == exported(read(results))
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kathmandu"])
+def test_bytes_do_not_depend_on_the_time_zone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, zone: str) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    small(tmp_path)
+    history = read(tmp_path)
+    assert export.csv_text(history, history.series[0]).splitlines()[1] == CSV_LINE
+    monkeypatch.undo()
+    time.tzset()
+
+
+CSV_LINE = "0000000000000000000000000000000000000000,2020-09-13T12:26:40Z,ok,0.04,0.03,0.06,seconds,a,0,"
+
+
+def test_csv_has_all_points_and_no_formulas(tmp_path: Path) -> None:
+    write(tmp_path, "=cmd()", {"m.time_x": result([None], version="@x")})
+    history = read(tmp_path)
+    assert export.csv_text(history, history.series[0]).splitlines() == [
+        "commit,date,state,value,low,high,unit,version,samples,reason",
+        "'=cmd(),2020-09-13T12:26:40Z,failed,,,,seconds,'@x,0,",
+    ]
+
+
+OURS = "cpu.openvino.ResNet50.time_forward"
+
+
+def badges_of(results: Path) -> list[dict[str, Any]]:
+    """Return the badges of the only cell: images/s, trend."""
+    files = exported(read(results))
+    check(files)
+    return [json.loads(files[path]) for path in sorted(files, key=len) if path.startswith("data/badges/")]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message", "colour"),
+    [
+        (0.05, 0.04, "faster, +25 % over 20 points", "brightgreen"),
+        (0.04, 0.05, "slower, \N{MINUS SIGN}20 % over 20 points", "red"),
+        (0.04, 0.04, "steady over 20 points", "blue"),
+    ],
+)
+def test_badges_say_images_per_second_and_the_trend(
+    tmp_path: Path, before: float, after: float, message: str, colour: str
+) -> None:
+    for number in range(30):
+        write(tmp_path, number, {OURS: result([before if number < 15 else after], [["'int8'"], ["8"]])})
+    label = "ResNet50 openvino int8, batch 8"
+    assert badges_of(tmp_path) == [
+        {"schemaVersion": 1, "label": label, "message": f"{8 / after:.1f} images/s", "color": "blue"},
+        {"schemaVersion": 1, "label": f"{label}: trend", "message": message, "color": colour},
+    ]
+
+
+def test_badges_of_a_cell_that_fails_or_is_new(tmp_path: Path) -> None:
+    write(tmp_path, 0, {OURS: result([0.04], [["'int8'"], ["8"]])})
+    assert [badge["message"] for badge in badges_of(tmp_path)] == ["200.0 images/s", "too few points (1)"]
+    write(tmp_path, 1, {OURS: result([None], [["'int8'"], ["8"]])})
+    assert [(badge["message"], badge["color"]) for badge in badges_of(tmp_path)] == [("failed", "lightgrey")] * 2
+
+
+def test_a_change_long_ago_is_no_trend(tmp_path: Path) -> None:
+    for number in range(60):
+        write(tmp_path, number, {OURS: result([0.05 if number < 15 else 0.04], [["'int8'"], ["8"]])})
+    assert badges_of(tmp_path)[1]["message"] == "steady over 20 points"
+
+
+def test_runs_hold_each_host_and_each_set_of_packages_once(tmp_path: Path) -> None:
+    for number in range(3):
+        write(tmp_path, number, {"m.time_x": result([1.0])}, params={"machine": "here", "cpu": "AAB"[number]})
+    runs = json.loads(exported(read(tmp_path))["data/runs.json"])
+    started = [1_700_000_000_000] * 3
+    assert runs == {
+        "schema": 1,
+        "runs": [
+            {
+                "machine": 0,
+                "environment": 0,
+                "commit": [0, 1, 2],
+                "started": started,
+                "host": [0, 0, 1],
+                "packages": [0, 0, 0],
+            }
+        ],
+        "hosts": [{"CPU": "A"}, {"CPU": "B"}],
+        "packages": [{}],
+    }
+
+
+def test_reasons_without_end_are_counted(tmp_path: Path) -> None:
+    write(tmp_path, 1, {f"m.track_{number}": result([f"text {number}"]) for number in range(250)})
+    left_out = json.loads(exported(read(tmp_path))["data/index.json"])["left_out"]
+    assert len(left_out) == 201
+    assert left_out[-1] == {"reason": "50 further reasons", "count": 50, "paths": []}
