@@ -19,7 +19,7 @@ from helpers.records import records
 from machmeter import suite
 from machmeter.machine import process
 from machmeter.measure import settling
-from machmeter.store.lenient import read_all
+from machmeter.store.values import read_all
 from machmeter.tables.cells_table import Row, build, machines
 
 MODULES: dict[str, dict[str, object]] = {

@@ -11,7 +11,7 @@ import pytest
 from machmeter import errors
 from machmeter.machine import host
 from machmeter.measure import peak
-from machmeter.store.lenient import ResultFile, Value
+from machmeter.store.values import ResultFile, Value
 from machmeter.tables import peaks
 from machmeter.workload import models, shared_artifacts
 

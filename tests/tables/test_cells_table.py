@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from helpers.tables import write_evidence, write_results
-from machmeter.store.lenient import read_all
+from machmeter.store.values import read_all
 from machmeter.tables.cells_table import Row, build
 from machmeter.tables.show_cells import print_table
 
@@ -280,7 +280,7 @@ def test_a_half_written_file_is_left_alone_and_named(tmp_path: Path) -> None:
     half.write_text('{"version": 2, "results": {"cpu.op')
     table = build(tmp_path / "results", "here")
     assert len(table.rows) == 1
-    assert table.notes == (f"left out: {half} is not valid JSON",)
+    assert table.notes == (f"left out: {half} is not valid JSON, perhaps half-written",)
     assert half.read_text() == '{"version": 2, "results": {"cpu.op'
 
 

@@ -19,7 +19,7 @@ from machmeter.cli.common import MODEL, PROJECT, say
 from machmeter.errors import NoResults
 from machmeter.running import bench, configurations, ladder, libraries, releases, selection, stacks, sweep, waiting
 from machmeter.store import evidence
-from machmeter.store.lenient import read_all
+from machmeter.store.values import read_all
 from machmeter.tables import ladder_table as ladder_results
 from machmeter.tables import peaks, show_ladder
 from machmeter.text import table_width
@@ -125,7 +125,7 @@ def peak_command(
     bench.run_peak(project, lambda line: print(line, file=sys.stderr, flush=True))
     operations = bench.operations(selection.select_models(["all"]))
     results, name = asv_names.results_folder(project), asv_names.machine_name()
-    files = [file for file in read_all(results)[0] if file.machine == name]
+    files = read_all(results, name)[0]
     runs = [run for content in evidence.read_folder(results, name) for run in content["runs"].values()]
     found = peaks.limits(files, runs, operations)
     print(json.dumps(found.as_json(), indent=2, allow_nan=False) if as_json else "\n".join(peaks.lines(found)))

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -16,22 +17,20 @@ from machmeter.compare import comparable
 from machmeter.compare.documents import Better, Measurements, Process, Row, Side, Status
 from machmeter.errors import SideUnknown
 from machmeter.history import benchmarks
-from machmeter.history.data import shown
 from machmeter.measure import recorder
-from machmeter.store import asv_files, columns, recorded, settings
+from machmeter.store import asv_files, columns, copies, recorded, settings
 from machmeter.store.columns import FAILED, OK, SKIPPED, Header, Table
 from machmeter.store.recorded import Record, Run
 from machmeter.workload import names as names_module
 
 _SINCE = 1_577_836_800.0  # 2020: seconds since then fit into a document
 _MOST = 1e300  # what a document can hold
-_HEAD = 4096  # bytes of a result file in which asv writes what it is of
 _STATES: dict[int, Status] = {OK: "ok", FAILED: "failed", SKIPPED: "not run"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A result file, by what its beginning says."""
+    """A result file, by what it says of itself."""
 
     path: Path
     commit: str
@@ -74,16 +73,15 @@ def find(results: Path, machine: str, which: str, *, environment: str | None, re
     """Return the result files that `which` may mean. Raises SideUnknown where there are none."""
     path = Path(which)
     if path.suffix == ".json" and path.is_file():
-        named = _candidate(path)
-        if named is None:
-            raise SideUnknown(f"{which} is not an asv result file")
-        return [named]
-    found = [_candidate(path) for path in sorted((results / machine).glob("*.json")) if path.name != "machine.json"]
-    candidates = [item for item in found if item is not None]
+        try:
+            return [_candidate(path)]
+        except asv_files.Unusable as problem:
+            raise SideUnknown(f"{which} is not an asv result file: it {problem}") from problem
+    candidates, damaged = _candidates(results / machine)
     if not candidates:
         others = sorted(item.name for item in results.glob("*/") if item.is_dir())
         known = f": there are results of {', '.join(others)}, use --machine" if others else ""
-        raise SideUnknown(f"there are no results of the machine {machine} in {results}{known}")
+        raise SideUnknown(f"there are no results of the machine {machine} in {results}{known}{damaged}")
     matching = _matching(candidates, which, repository)
     if environment:
         matching = [item for item in matching if environment in (item.environment, _short(item.environment))]
@@ -91,7 +89,7 @@ def find(results: Path, machine: str, which: str, *, environment: str | None, re
         where = f" in the environment {environment}" if environment else ""
         raise SideUnknown(
             f"there are no results of {which!r}{where} on {machine}: name a commit, branch or tag that was measured, "
-            f"an environment, a swept version such as openvino==2026.4.1, or a result file"
+            f"an environment, a swept version such as openvino==2026.4.1, or a result file{damaged}"
         )
     return matching
 
@@ -123,23 +121,31 @@ def _table(path: Path) -> Table:
         raise SideUnknown(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def _candidate(path: Path) -> Candidate | None:
-    """Return what the beginning of a result file says of it; None where that is nothing."""
+def _candidates(folder: Path) -> tuple[list[Candidate], str]:
+    """Return the result files of a machine, and what to say of those that cannot be read."""
+    found: list[Candidate] = []
+    damaged: list[str] = []
+    for path in sorted(folder.glob("*.json")):
+        if path.name == "machine.json":
+            continue
+        try:
+            found.append(_candidate(path))
+        except asv_files.Unusable as problem:
+            damaged.append(f"; {path} {problem}")
+    return found, "".join(damaged[:1]) + (f" and {len(damaged) - 1} more cannot be read" if len(damaged) > 1 else "")
+
+
+def _candidate(path: Path) -> Candidate:
+    """Return what a result file says of itself. Raises asv_files.Unusable."""
     try:
-        with path.open("rb") as stream:
-            head = stream.read(_HEAD).decode("utf-8", "replace")
-    except OSError:
-        return None
-    commit = re.search(r'"commit_hash":\s*"([^"]+)"', head)
-    name = re.search(r'"env_name":\s*"([^"]*)"', head)
-    date = re.search(r'"date":\s*(\d{1,15})\b', head)
-    if not commit:
-        return None
+        header = asv_files.look(path.read_bytes(), f"{path.parent.name}/{path.name}")
+    except OSError as error:
+        raise asv_files.Unusable(f"cannot be read: {error.strerror or error}") from error
     return Candidate(
         path=path,
-        commit=commit[1],
-        environment=name[1] if name else path.stem.partition("-")[2],
-        date=int(date[1]) if date else 0,
+        commit=header.commit,
+        environment=header.environment or path.stem.partition("-")[2],
+        date=header.date,
     )
 
 
@@ -214,7 +220,7 @@ def _rows(
     table: Table, known: dict[str, benchmarks.Described], chosen: settings.Settings, runs: list[Run]
 ) -> list[Row]:
     found: list[Row] = []
-    newest: dict[tuple[str, str], tuple[bool, float, int]] = {}  # whether it was measured, when, and which row it is
+    newest: dict[tuple[str, str], tuple[Any, int]] = {}  # the best claim, and which row has it
     start = 0
     told: dict[str, list[Record]] = {}
     for number, grid in enumerate(table.row_grid.tolist()):
@@ -226,14 +232,14 @@ def _rows(
         owner, _, method = name.rpartition(".")
         started = table.row_started[number] / 1000.0
         for values in columns.combinations(params):
-            label = ", ".join(map(shown, values))
+            label = ", ".join(map(columns.shown, values))
             cell = f"{owner}({label})" if values else owner or name
             records = told.setdefault(cell, recorded.records(runs, cell)) if runs else []
             value = float(table.value[start]) * factor
             status, reason = _status(int(table.state[start]), records, method)
             if status == "ok" and abs(value) > _MOST:
                 status, reason = "failed", f"{value:.3g} is too large a number"
-            claim = (status != "not run", started, len(found))
+            claim = (copies.claim(int(table.state[start]), started), len(found))
             newest[cell, method] = max(claim, newest.get((cell, method), claim))
             found.append(
                 Row(
@@ -253,7 +259,7 @@ def _rows(
             start += 1
     if len(table.headers) == 1:
         return found
-    return [found[number] for _, _, number in newest.values()]
+    return [found[number] for _, number in newest.values()]
 
 
 def _better(direction: str | None) -> Better:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from machmeter.metrics import Direction
-from machmeter.store.columns import OK
+from machmeter.store.columns import OK, shown
 
 
 def short_hash(*parts: Any) -> str:
@@ -211,10 +211,3 @@ class History:
             found = {item.key: item for item in self.series}
             object.__setattr__(self, "_index", found)
         return found
-
-
-def shown(value: str) -> str:
-    """Return a parameter's value as a reader writes it: asv keeps repr(), so text has quotes."""
-    if len(value) >= 2 and value[0] == value[-1] and value[0] in "'\"":
-        return value[1:-1]
-    return value

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from machmeter.history import benchmarks
 from machmeter.history.data import Benchmark, Environment, LeftOut, Machine, Series, short_hash
-from machmeter.store import columns
-from machmeter.store.columns import SKIPPED, Table
+from machmeter.store import columns, copies
+from machmeter.store.columns import Table
 from machmeter.store.settings import Settings
 
 
@@ -183,22 +183,12 @@ def _newest(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
     """Return which points to keep where a series has several of one commit, or None where none has.
 
-    The newest counts: the one that was started last, or else comes last; but what it only skipped does not hide what
-    an older one measured. Also return which of the others are other measurements: the results branch has a file for
-    each state of a growing one of asv's, and these repeat what they have in common.
+    Also return which of the others are other measurements: the results branch has a file for each state of a growing
+    one of asv's, and these repeat what they have in common.
     """
-    again = (identity[1:] == identity[:-1]) & (commit[1:] == commit[:-1])
-    if not again.any():
+    best = copies.newest((identity[1:] == identity[:-1]) & (commit[1:] == commit[:-1]), state, started)
+    if best is None:
         return None
-    keep = np.ones(len(identity), bool)
-    several = np.flatnonzero(np.append(again, False) | np.concatenate([[False], again]))
-    group = np.cumsum(np.concatenate([[True], ~again]))[several]
-    order = np.lexsort((several, started[several], state[several] != SKIPPED, group))  # each group's best comes last
-    several, group = several[order], group[order]
-    best = np.append(group[1:] != group[:-1], True)
-    keep[several[~best]] = False
-    of_best = several[best][np.searchsorted(group[best], group)]
-    other = np.zeros(len(identity), bool)
-    differs = (started[several] != started[of_best]) | (state[several] != state[of_best])
-    other[several] = ~best & (differs | (started[several] == 0))
-    return keep, other
+    keep = best == np.arange(len(best))
+    differs = (started != started[best]) | (state != state[best])
+    return keep, ~keep & (differs | (started == 0))

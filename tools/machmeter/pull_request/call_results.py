@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-import json
-import math
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -18,7 +15,9 @@ from machmeter.machine import disturbance, host
 from machmeter.measure import settling
 from machmeter.pull_request.checkouts import Built, Place
 from machmeter.pull_request.plan import TIMING_METRIC, Item, Key
-from machmeter.store import recorded
+from machmeter.store import asv_files, recorded, values
+from machmeter.store.columns import SKIPPED, UNREADABLE
+from machmeter.store.values import Value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +33,8 @@ class Outcome:
 
 def counts(place: Place, items: Iterable[Item]) -> dict[Key, int]:
     """Return how many samples asv has of each of `items`: it appends those of the next process to them."""
-    rows = _rows(place)
-    return {item.key: len(_cell(rows, item, "samples") or []) for item in items}
+    measured = _measured(place)
+    return {item.key: len(found.samples) if (found := _value(measured, item)) else 0 for item in items}
 
 
 def outcomes(
@@ -45,8 +44,10 @@ def outcomes(
 
     `around` is the share of the CPUs that others had during the whole call, for what has no share on record.
     """
-    rows, cells = _rows(place), run(place, run_name).get("cells", {})
-    return {item.key: _outcome(item, rows, cells, before.get(item.key, 0), said, around) for item in items}
+    measured, cells = _measured(place), run(place, run_name).get("cells", {})
+    return {
+        item.key: _outcome(item, _value(measured, item), cells, before.get(item.key, 0), said, around) for item in items
+    }
 
 
 def openings(place: Place, items: Iterable[Item], run_name: str, around: float | None) -> dict[Key, Outcome]:
@@ -62,32 +63,31 @@ def openings(place: Place, items: Iterable[Item], run_name: str, around: float |
 
 def seconds(place: Place, item: Item) -> float:
     """Return the seconds that asv's last call took for the benchmark of `item`, 0 where it does not tell."""
-    told = _rows(place).get(item.benchmark, {}).get("duration")
-    return float(told) if isinstance(told, int | float) else 0.0
+    found = _value(_measured(place), item)
+    return found.ended - found.started if found else 0.0
 
 
 def _outcome(
     item: Item,
-    rows: Mapping[str, Mapping[str, Any]],
+    found: Value | None,
     cells: Mapping[str, Any],
     before: int,
     said: str,
     around: float | None,
 ) -> Outcome:
     record = _record(item, cells)
-    value, samples = _cell(rows, item, "result"), _cell(rows, item, "samples") or []
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if number and math.isnan(value):
+    if found is not None and found.state == SKIPPED:
         return Outcome(status="n/a", reason=_reason(record, "the benchmark skips it"))
-    if not number or not math.isfinite(value):
-        why = said or "the process failed and did not say why" if value is None else f"{value!r} is not a number to use"
+    if found is None or found.number is None:
+        unreadable = found is not None and found.state == UNREADABLE
+        why = "asv has no number that could be read" if unreadable else said or "the process failed and did not say why"
         return Outcome(status="failed", reason=_reason(record, why))
-    new = samples[before:] if len(samples) > before else samples
+    new = found.samples[before:] if len(found.samples) > before else found.samples
     share = record.get(disturbance.SHARE)
     share = around if share is None else share
     return Outcome(
         status="ok",
-        value=statistics.median(new) if new else value,
+        value=statistics.median(new) if new else found.number,
         samples=len(new) or 1,
         disturbed=None if share is None else min(1.0, share),
     )
@@ -106,33 +106,37 @@ def _record(item: Item, cells: Mapping[str, Any]) -> dict[str, Any]:
     return dict((own[-1:] or bad[-1:] or [{}])[0])
 
 
-def _cell(rows: Mapping[str, Mapping[str, Any]], item: Item, column: str) -> Any:
-    values = rows.get(item.benchmark, {}).get(column)
-    return values[item.place] if isinstance(values, list) and item.place < len(values) else None
+def _value(measured: Mapping[str, Sequence[Value]], item: Item) -> Value | None:
+    values = measured.get(item.benchmark, ())
+    return values[item.place] if item.place < len(values) else None
 
 
-def _rows(place: Place) -> dict[str, dict[str, Any]]:
-    """Return the rows of the side's results file by benchmark, each by column.
+def _measured(place: Place) -> dict[str, list[Value]]:
+    """Return the values in the side's results file by benchmark, in asv's order.
 
     A file that was cut off while it was written is put aside, where nothing reads it: asv would stop at it.
     """
-    for path in sorted(place.results.glob(f"*/{place.commit[:8]}-*.json")):
+    found: dict[str, list[Value]] = {}
+    for path in _files(place):
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError:
+            file = values.parse(path.read_bytes(), place.results, f"{path.parent.name}/{path.name}")
+        except asv_files.Unusable:
             path.rename(path.with_name(f"{path.name}.unreadable"))
             continue
-        columns = content["result_columns"]
-        return {
-            name: dict(itertools.zip_longest(columns, row[: len(columns)])) for name, row in content["results"].items()
-        }
-    return {}
+        for (benchmark, _), value in file.values.items():
+            found.setdefault(benchmark, []).append(value)
+        break
+    return found
+
+
+def _files(place: Place) -> list[Path]:
+    return sorted(place.results.glob(f"*/{place.commit[:8]}-*.json"))
 
 
 def environment(place: Place) -> str:
     """Return asv's name for the side's environment, "" where nothing was measured."""
-    for path in sorted(place.results.glob(f"*/{place.commit[:8]}-*.json")):
-        return str(json.loads(path.read_text(encoding="utf-8")).get("env_name", ""))[:1000]
+    for path in _files(place):
+        return asv_files.look(path.read_bytes(), f"{path.parent.name}/{path.name}").environment[:1000]
     return ""
 
 

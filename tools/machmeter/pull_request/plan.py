@@ -12,7 +12,8 @@ from machmeter import metrics, units
 from machmeter.compare import limits
 from machmeter.compare.documents import Better
 from machmeter.errors import NothingSelected
-from machmeter.history.data import short_hash, shown
+from machmeter.history.data import short_hash
+from machmeter.store.columns import shown
 from machmeter.workload.names import is_control
 
 Key = tuple[str, str]  # cell and metric

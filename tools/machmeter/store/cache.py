@@ -31,7 +31,7 @@ FOLDER = ".machmeter-cache"
 _PIECES = "columns-*.bin"
 _MOST_PIECES = 16
 # What decides how a file is read: when any of it changes, what is kept is read again.
-_CODE = ("cache.py", "columns.py", "asv_files.py")
+_CODE = ("cache.py", "columns.py", "asv_files.py", "asv_rows.py")
 # A file that was changed twice within this many seconds may have the same time both times.
 _RACY_SECONDS = 2.0
 

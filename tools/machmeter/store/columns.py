@@ -98,6 +98,13 @@ def combinations(params: tuple[tuple[str, ...], ...]) -> list[tuple[str, ...]]:
     return found
 
 
+def shown(value: str) -> str:
+    """Return a parameter's value as a reader writes it: asv keeps repr(), so text has quotes."""
+    if len(value) >= 2 and value[0] == value[-1] and value[0] in "'\"":
+        return value[1:-1]
+    return value
+
+
 def concatenate(tables: Iterable[Table]) -> Table:
     """Return the files of all `tables`, one after the other."""
     given = list(tables)

@@ -16,7 +16,7 @@ from machmeter import asv_names, metrics
 from machmeter.machine import disturbance
 from machmeter.measure import offline
 from machmeter.store import evidence
-from machmeter.store.lenient import ResultFile, Value, read_all
+from machmeter.store.values import ResultFile, Value, read_all
 from machmeter.tables import peaks
 from machmeter.text.numbers import throughput_digits
 from machmeter.workload import cells, models
@@ -132,19 +132,19 @@ def build(results: Path, machine: str, wanted: Iterable[str] = (), evidence_fold
 
     The evidence is looked for beside `results` where `evidence_folder` does not say otherwise.
     """
-    files, unreadable = read_all(results)
+    files, unreadable = read_all(results, machine)
     found: dict[tuple[str, str, str], _Found] = {}
     for file in files:
-        if file.machine == machine:
-            _take_results(file, found)
+        _take_results(file, found)
     newest, notes, swept = _take_evidence((evidence_folder or asv_names.evidence_folder(results)) / machine, found)
     # A sweep measures one version of a library among many; what it finds has a table of its own.
     found = {where: item for where, item in found.items() if where[1:] not in swept}
     notes += [f"left out: {item.path} {item.reason}" for item in unreadable]
+    notes += [f"left out: {file.path}: {problem}" for file in files for problem in file.problems]
     models_wanted = set(wanted)
     chosen = [item for item in _newest(found.values()) if not models_wanted or item.cell.model in models_wanted]
     speeds = _speeds(chosen)
-    highest = peaks.newest(file for file in files if file.machine == machine)
+    highest = peaks.newest(files)
     rows = [_row(item, speeds, highest) for item in chosen]
     return Table(
         machine=machine,
@@ -165,7 +165,7 @@ def _entry(key: str, commit: str, environment: str, found: dict[tuple[str, str, 
 
 
 def _take_results(file: ResultFile, found: dict[tuple[str, str, str], _Found]) -> None:
-    for (benchmark, parameters), value in file.values.items():
+    for (benchmark, parameters), value in file.tried:
         series, _, method = benchmark.rpartition(".")
         item = _entry(f"{series}({', '.join(parameters)})", file.commit, file.environment, found)
         if item is not None:

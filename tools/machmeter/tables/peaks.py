@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from machmeter.measure import peak
-from machmeter.store.lenient import ResultFile, Value
+from machmeter.store.values import ResultFile, Value
 
 PRECISIONS = peak.PRECISIONS
 
@@ -23,7 +23,7 @@ def newest(files: Iterable[ResultFile]) -> dict[str, float]:
     """
     found: dict[str, Value] = {}
     for file in files:
-        for (benchmark, parameters), value in file.values.items():
+        for (benchmark, parameters), value in file.tried:
             what = MEMORY if benchmark == _BANDWIDTH else parameters[0] if benchmark == _PRODUCT and parameters else ""
             if not what or value.number is None or value.number <= 0.0:
                 continue

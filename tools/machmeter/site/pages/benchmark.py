@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from machmeter.history.data import Benchmark, Event, Series, shown
+from machmeter.history.data import Benchmark, Event, Series
 from machmeter.site import history_plot, svg
 from machmeter.site.pages.home import modules
 from machmeter.site.pages.shared import Change, Site, commit_name, history_href, parameters, reproduce
 from machmeter.store import columns
+from machmeter.store.columns import shown
 from machmeter.text import numbers
 
 DRAWN = 5  # lines of the static plot, and columns of the static table

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
-from machmeter.history import data
 from machmeter.history.data import Benchmark, Commit, History, Machine, Series
+from machmeter.store import columns
 from machmeter.text import numbers
 
 
@@ -160,7 +160,7 @@ def parameters(series: Series) -> str:
 
 def named(benchmark: Benchmark, params: Sequence[str]) -> str:
     """Return `params` of `benchmark` as `parameters` does."""
-    shown = [data.shown(value) for value in params]
+    shown = [columns.shown(value) for value in params]
     names = benchmark.param_names
     if len(names) != len(shown):
         return ", ".join(shown)
