@@ -132,33 +132,33 @@ class Recorded:
 
 def test_a_snapshot_has_units_and_names() -> None:
     state = nvml.snapshot(HOPPER.bus, Recorded())
-    assert state["missing"] == {}
-    assert (state["sm_clock_mhz"], state["sm_clock_max_mhz"], state["memory_clock_mhz"]) == (1755, 1980, 3201)
-    assert (state["power_watts"], state["power_limit_watts"]) == (412.345, 700.0)
-    assert (state["temperature_celsius"], state["driver"]) == (58, "580.65.06")
-    assert state["clock_reasons"] == ["power cap", "temperature (software)"]
+    assert state.missing == {}
+    assert (state.sm_clock_mhz, state.sm_clock_max_mhz, state.memory_clock_mhz) == (1755, 1980, 3201)
+    assert (state.power_watts, state.power_limit_watts) == (412.345, 700.0)
+    assert (state.temperature_celsius, state.driver) == (58, "580.65.06")
+    assert state.clock_reasons == ("power cap", "temperature (software)")
     assert nvml.slowed([state]) == ["power cap", "temperature (software)"]
-    assert nvml.others(state, own=10) == [{"pid": 11, "memory_bytes": None}]
+    assert nvml.others(state, own=10) == [nvml.GpuProcess(pid=11)]
     assert (nvml.own_memory(state, own=10), nvml.own_memory(state, own=11)) == (3_000_000_000, None)
 
 
 def test_what_the_driver_does_not_tell_is_null_with_the_reason_and_never_0() -> None:
     silent = Recorded(nvmlDeviceGetPowerUsage=RuntimeError("Not Supported"), nvmlDeviceGetMaxClockInfo=OSError(""))
     state = nvml.snapshot(HOPPER.bus, silent)
-    assert (state["power_watts"], state["sm_clock_max_mhz"]) == (None, None)
-    assert state["missing"] == {"power_watts": "Not Supported", "sm_clock_max_mhz": "OSError"}
-    assert state["temperature_celsius"] == 58
+    assert (state.power_watts, state.sm_clock_max_mhz) == (None, None)
+    assert state.missing == {"power_watts": "Not Supported", "sm_clock_max_mhz": "OSError"}
+    assert state.temperature_celsius == 58
     unknown = nvml.snapshot(HOPPER.bus, Recorded(nvmlDeviceGetHandleByPciBusId=RuntimeError("Not Found")))
-    assert set(unknown["missing"].values()) == {"NVML does not know this GPU: Not Found"}
+    assert set(unknown.missing.values()) == {"NVML does not know this GPU: Not Found"}
     assert nvml.others(unknown) is None
     without = nvml.snapshot(HOPPER.bus, "nvidia-ml-py is not installed")
-    assert 0 not in without.values()
-    assert set(without["missing"].values()) == {"nvidia-ml-py is not installed"}
+    assert all(getattr(without, name) is None for name in nvml._QUESTIONS)
+    assert set(without.missing.values()) == {"nvidia-ml-py is not installed"}
 
 
 def test_an_old_driver_is_asked_by_the_old_name() -> None:
     old = Recorded(nvmlDeviceGetCurrentClocksEventReasons=None, nvmlDeviceGetCurrentClocksThrottleReasons=0x40)
-    assert nvml.snapshot(HOPPER.bus, old)["clock_reasons"] == ["temperature (hardware)"]
+    assert nvml.snapshot(HOPPER.bus, old).clock_reasons == ("temperature (hardware)",)
 
 
 def test_a_gpu_is_busy_only_where_others_compute_on_it_all_the_time() -> None:

@@ -70,7 +70,7 @@ def test_throttled_periods_are_recorded(tree: Path) -> None:
     _write(tree, "proc/self/cgroup", "0::/a\n")
     _write(tree, "sys/fs/cgroup/a/cpu.max", "100000 100000")
     _write(tree, "sys/fs/cgroup/a/cpu.stat", "nr_periods 100\nnr_throttled 95\n")
-    assert host.facts()["limits"] == {"cpu_quota": 1.0, "memory_bytes": None, "throttled_periods": 95}
+    assert host.facts().limits == host.Limits(cpu_quota=1.0, memory_bytes=None, throttled_periods=95)
 
 
 def test_no_limits_where_there_are_no_control_groups(tree: Path) -> None:

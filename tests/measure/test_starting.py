@@ -182,10 +182,8 @@ def test_hyper_thread_siblings_are_not_cores() -> None:
 @pytest.mark.usefixtures("siblings")
 def test_instances_that_share_a_core_are_found_out() -> None:
     """M8: whatever a launcher did, cores are compared and not numbers of CPUs."""
-    proof = {"allocator": "system", "launcher": "none", "huge_page_bytes": 0}
     shared = [
-        {**proof, "cpus": [0], "physical_cores": [["0", "0"]]},
-        {**proof, "cpus": [2], "physical_cores": [["0", "0"]]},
+        starting.Proof(allocator="system", launcher="none", cpus=(cpu,), physical_cores=(("0", "0"),)) for cpu in (0, 2)
     ]
     assert starting.falsehood(Launch(instances=2), shared) == "two instances share a physical core: [[0], [2]]"
 

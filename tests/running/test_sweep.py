@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from helpers.project import ROOT, Project, make_project
 from machmeter import errors
 from machmeter.backends import grid
 from machmeter.running import configurations, libraries, sweep
-from machmeter.workload import models, swept
+from machmeter.workload import models, pinned
 from machmeter.workload.artifacts import Recipe
 from machmeter.workload.pinned import Listing
 
@@ -83,6 +84,7 @@ def test_every_library_has_its_file_and_its_backends() -> None:
         assert all(libraries.select(library, RESNET, names=[name]) for name in library.backends)
 
 
+OPENVINO = pinned.Swept(library="openvino", version="2025.0.0")
 TOLD = {"library": "openvino", "version": "2025.0.0", "released": None}
 CELL = next(grid.all_cells(sweep.backends.get("openvino"), RESNET[0]))
 
@@ -96,9 +98,9 @@ def run_with(told: dict[str, Any] | None = TOLD, **changes: Any) -> dict[str, An
 
 
 def test_a_cell_with_latency_and_answers_is_measured() -> None:
-    assert sweep.is_measured(run_with(), CELL, TOLD, "d" * 64)
-    assert sweep.is_measured(run_with(), CELL, {**TOLD, "released": "2025-02-05"}, "d" * 64)
-    assert sweep.is_measured(run_with(), CELL, TOLD, None)  # each version compiles its own
+    assert sweep.is_measured(run_with(), CELL, OPENVINO, "d" * 64)
+    assert sweep.is_measured(run_with(), CELL, replace(OPENVINO, released="2025-02-05"), "d" * 64)
+    assert sweep.is_measured(run_with(), CELL, OPENVINO, None)  # each version compiles its own
 
 
 @pytest.mark.parametrize(
@@ -120,7 +122,7 @@ def test_a_cell_with_latency_and_answers_is_measured() -> None:
     ],
 )
 def test_anything_less_is_measured_again(run: dict[str, Any]) -> None:
-    assert not sweep.is_measured(run, CELL, TOLD, "d" * 64)
+    assert not sweep.is_measured(run, CELL, OPENVINO, "d" * 64)
 
 
 @pytest.mark.parametrize(
@@ -145,14 +147,14 @@ def test_why_a_version_could_not_be_measured(text: str, reason: str) -> None:
     ],
 )
 def test_the_version_is_proved_by_what_is_installed(installed: dict[str, str], problem: str | None) -> None:
-    assert swept.falsehood(TOLD, installed) == problem
+    assert OPENVINO.falsehood(installed) == problem
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"library": "x"}', "5"])
 def test_a_label_that_cannot_be_read_is_told(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MACHMETER_SWEPT", text)
     with pytest.raises(errors.BadSetting, match="MACHMETER_SWEPT"):
-        swept.current()
+        pinned.swept()
 
 
 def test_a_run_under_a_false_label_has_no_number(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ import time
 
 import numpy as np
 
+from machmeter.backends.base import DeviceFacts
+from machmeter.machine.nvml import GpuState
 from machmeter.workload import models
 from machmeter.workload.artifacts import Recipe
 
@@ -96,15 +98,10 @@ class DeviceSession(Session):
         return operations / 1e12
 
     def state(self):
-        return {
-            "at": time.time(),
-            "clock_reasons": ["power cap"],
-            "power_watts": None,
-            "missing": {"power_watts": "no"},
-        }
+        return GpuState(at=time.time(), clock_reasons=("power cap",), missing={"power_watts": "no"})
 
     def evidence(self):
-        return {"gpu": "a fake", "peak_bytes": 123_000_000, "peak_bytes_from": "the fake", "peak_rate": 1e12}
+        return DeviceFacts(gpu="a fake", peak_bytes=123_000_000, peak_bytes_from="the fake", peak_rate=1e12)
 
 
 def sleep_10_ms(calls, batch):

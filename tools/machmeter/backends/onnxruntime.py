@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from machmeter.backends import _snippet
+from machmeter.backends.base import Interval
 from machmeter.errors import CellFailed
 from machmeter.machine import host
-from machmeter.measure.throughput import Interval
 from machmeter.workload import shared_artifacts
 from machmeter.workload.artifacts import Artifact, Recipe, Store
 from machmeter.workload.models import Model

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from machmeter import asv_names, recommend
+from machmeter import asv_names, json_shape, recommend
 from machmeter.cli.common import MODEL, PROJECT
 from machmeter.errors import MachmeterError, NoResults, from_os_error
 from machmeter.machine import host
@@ -148,4 +148,4 @@ def list_command() -> None:
 @commands.command("host")
 def host_command() -> None:
     """Print the facts of this machine that go into the evidence."""
-    print(json.dumps(host.facts(), indent=2))
+    print(json.dumps(json_shape.encode(host.facts()), indent=2))

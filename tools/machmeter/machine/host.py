@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 # What an inference runtime can profit from; the evidence keeps only these of the hundred-odd CPU flags.
@@ -35,10 +35,10 @@ def read(relative: str) -> str | None:
 class Cpu:
     """The processor: its name, the instruction sets that matter here, and its cores."""
 
-    model: str
-    features: tuple[str, ...]
-    physical_cores: int
-    logical_cpus: int
+    model: str = ""
+    features: tuple[str, ...] = ()
+    physical_cores: int = 0
+    logical_cpus: int = 0
 
     @property
     def has_bf16(self) -> bool:
@@ -101,9 +101,9 @@ def one_cpu_per_core() -> list[int]:
 class Limits:
     """What the control groups allow this process. None means no limit was found."""
 
-    cpu_quota: float | None  # CPUs
-    memory_bytes: int | None
-    throttled_periods: int | None  # how often the quota has stopped the group so far
+    cpu_quota: float | None = None  # CPUs
+    memory_bytes: int | None = None
+    throttled_periods: int | None = None  # how often the quota has stopped the group so far
 
 
 def _cgroup_folders() -> list[str]:
@@ -184,23 +184,41 @@ def last_level_cache_bytes() -> int:
     return sum(sizes[max(sizes)].values()) if sizes else 0
 
 
-def facts() -> dict[str, object]:
-    """Return what a reader needs to know of the machine to compare its numbers with another's."""
+@dataclass(frozen=True, kw_only=True)
+class HostFacts:
+    """What a reader needs to know of the machine to compare its numbers with another's. None: it does not tell."""
+
+    cpu: Cpu = Cpu()
+    limits: Limits = Limits()
+    affinity: tuple[int, ...] = ()  # the logical CPUs that the process may use
+    thread_budget: int | None = None
+    memory_bytes: int | None = None  # of the machine, whatever a control group allows
+    kernel: str = ""
+    system: str = ""
+    architecture: str = ""
+    governor: str | None = None
+    turbo_disabled: str | None = None
+    transparent_huge_pages: str | None = None
+    virtualized: bool | None = None
+
+
+def facts() -> HostFacts:
+    """Return what this machine is, as far as the kernel tells."""
     cpufreq = "sys/devices/system/cpu/cpu0/cpufreq"
-    return {
-        "cpu": asdict(cpu()),
-        "limits": asdict(limits()),
-        "affinity": sorted(affinity()),
-        "thread_budget": thread_budget(),
-        "memory_bytes": _memory_total(),
-        "kernel": platform.release(),
-        "system": platform.system(),
-        "architecture": platform.machine(),
-        "governor": read(f"{cpufreq}/scaling_governor"),
-        "turbo_disabled": read("sys/devices/system/cpu/intel_pstate/no_turbo"),
-        "transparent_huge_pages": transparent_huge_pages(),
-        "virtualized": " hypervisor " in f" {read('proc/cpuinfo') or ''} ".replace("\n", " "),
-    }
+    return HostFacts(
+        cpu=cpu(),
+        limits=limits(),
+        affinity=tuple(sorted(affinity())),
+        thread_budget=thread_budget(),
+        memory_bytes=_memory_total(),
+        kernel=platform.release(),
+        system=platform.system(),
+        architecture=platform.machine(),
+        governor=read(f"{cpufreq}/scaling_governor"),
+        turbo_disabled=read("sys/devices/system/cpu/intel_pstate/no_turbo"),
+        transparent_huge_pages=transparent_huge_pages(),
+        virtualized=" hypervisor " in f" {read('proc/cpuinfo') or ''} ".replace("\n", " "),
+    )
 
 
 def busy_seconds(cpus: set[int]) -> float | None:

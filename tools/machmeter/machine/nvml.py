@@ -9,7 +9,8 @@ from __future__ import annotations
 import importlib
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 PACKAGE = "pynvml"  # what nvidia-ml-py installs
@@ -32,6 +33,33 @@ REASONS = {
 SLOWING = {"power cap", "hardware slowdown", "temperature (software)", "temperature (hardware)", "power brake"}
 
 
+@dataclass(frozen=True, kw_only=True)
+class GpuProcess:
+    """A process that computes on the GPU."""
+
+    pid: int
+    memory_bytes: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuState:
+    """What the GPU was doing at one moment. `missing` has the reason of each value that is None."""
+
+    at: float = 0.0  # seconds since 1970
+    driver: str | None = None
+    sm_clock_mhz: int | None = None
+    sm_clock_max_mhz: int | None = None
+    memory_clock_mhz: int | None = None
+    power_watts: float | None = None
+    power_limit_watts: float | None = None
+    temperature_celsius: int | None = None
+    clock_reasons: tuple[str, ...] | None = None  # why the clock is not the highest
+    utilization_percent: int | None = None
+    memory_used_bytes: int | None = None
+    processes: tuple[GpuProcess, ...] | None = None
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+
 def open_library() -> Any | str:
     """Return NVML ready to be asked, or why it cannot be."""
     try:
@@ -45,30 +73,28 @@ def open_library() -> Any | str:
     return library
 
 
-def snapshot(bus: str, library: Any | str | None = None) -> dict[str, Any]:
-    """Return the state of the GPU at the PCI address `bus`.
-
-    `missing` has the reason of each value that is None. `others` are the other processes that compute on it,
-    each with its memory.
-    """
+def snapshot(bus: str, library: Any | str | None = None) -> GpuState:
+    """Return the state of the GPU at the PCI address `bus`."""
     library = open_library() if library is None else library
-    found: dict[str, Any] = dict.fromkeys(_QUESTIONS)
-    found |= {"at": time.time(), "missing": {}}
+    now = time.time()
     if isinstance(library, str):
-        return found | {"missing": dict.fromkeys(_QUESTIONS, library)}
+        return GpuState(at=now, missing=dict.fromkeys(_QUESTIONS, library))
     try:
         handle = library.nvmlDeviceGetHandleByPciBusId(bus.encode("ascii"))
     except Exception as error:
-        return found | {"missing": dict.fromkeys(_QUESTIONS, f"NVML does not know this GPU: {_told(error)}")}
+        reason = f"NVML does not know this GPU: {_message(error)}"
+        return GpuState(at=now, missing=dict.fromkeys(_QUESTIONS, reason))
+    answers: dict[str, Any] = {}
+    missing: dict[str, str] = {}
     for name, ask in _QUESTIONS.items():
         try:
-            found[name] = ask(library, handle)
+            answers[name] = ask(library, handle)
         except Exception as error:
-            found["missing"][name] = _told(error)
-    return found
+            missing[name] = _message(error)
+    return GpuState(at=now, missing=missing, **answers)
 
 
-def _told(error: Exception) -> str:
+def _message(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
@@ -76,15 +102,15 @@ def _text(value: Any) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
-def _reasons(library: Any, handle: Any) -> list[str]:
+def _reasons(library: Any, handle: Any) -> tuple[str, ...]:
     ask = getattr(library, "nvmlDeviceGetCurrentClocksEventReasons", None)  # its name before driver 535 was another
     bits = (ask or library.nvmlDeviceGetCurrentClocksThrottleReasons)(handle)
-    return [text for bit, text in REASONS.items() if bits & bit]
+    return tuple(text for bit, text in REASONS.items() if bits & bit)
 
 
-def _processes(library: Any, handle: Any) -> list[dict[str, Any]]:
+def _processes(library: Any, handle: Any) -> tuple[GpuProcess, ...]:
     running = library.nvmlDeviceGetComputeRunningProcesses(handle)
-    return [{"pid": int(item.pid), "memory_bytes": item.usedGpuMemory} for item in running]
+    return tuple(GpuProcess(pid=int(item.pid), memory_bytes=item.usedGpuMemory) for item in running)
 
 
 _QUESTIONS: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -104,27 +130,26 @@ _QUESTIONS: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def others(state: Mapping[str, Any], own: int | None = None) -> list[dict[str, Any]] | None:
+def others(state: GpuState, own: int | None = None) -> list[GpuProcess] | None:
     """Return the processes in `state` that are not process `own` (default: this one), None where it is not told."""
-    processes = state["processes"]
     pid = os.getpid() if own is None else own
-    return None if processes is None else [item for item in processes if item["pid"] != pid]
+    return None if state.processes is None else [item for item in state.processes if item.pid != pid]
 
 
-def own_memory(state: Mapping[str, Any], own: int | None = None) -> int | None:
+def own_memory(state: GpuState, own: int | None = None) -> int | None:
     """Return the device memory of process `own` (default: this one), None where it is not told."""
     pid = os.getpid() if own is None else own
-    found = [item["memory_bytes"] for item in state["processes"] or () if item["pid"] == pid]
+    found = [item.memory_bytes for item in state.processes or () if item.pid == pid]
     return found[0] if found and found[0] else None
 
 
-def busy(states: list[Mapping[str, Any]]) -> str | None:
+def busy(states: Sequence[GpuState]) -> str | None:
     """Return why the GPU cannot be measured: in all of `states`, taken before we use it, somebody computes on it.
 
     Programs that only hold memory do not count. What is not told proves nothing.
     """
-    shares = [state["utilization_percent"] for state in states]
-    if not shares or any(share is None or share < BUSY_PERCENT for share in shares):
+    shares = [state.utilization_percent for state in states if state.utilization_percent is not None]
+    if not states or len(shares) < len(states) or min(shares) < BUSY_PERCENT:
         return None
     known = others(states[-1])
     holders = f"; {len(known)} other processes compute on it" if known else ""
@@ -133,16 +158,16 @@ def busy(states: list[Mapping[str, Any]]) -> str | None:
     )
 
 
-def look(bus: str, library: Any | str | None = None) -> list[Mapping[str, Any]]:
+def look(bus: str, library: Any | str | None = None) -> tuple[GpuState, ...]:
     """Return states of the GPU before it is used: one where it is idle, more over a second where it is not."""
     library = open_library() if library is None else library
-    states: list[Mapping[str, Any]] = [snapshot(bus, library)]
+    states = [snapshot(bus, library)]
     while busy(states) and len(states) < BUSY_LOOKS:
         time.sleep(BUSY_PAUSE_SECONDS)
         states.append(snapshot(bus, library))
-    return states
+    return tuple(states)
 
 
-def slowed(states: list[Mapping[str, Any]]) -> list[str]:
+def slowed(states: Iterable[GpuState]) -> list[str]:
     """Return why the clock was held down in any of `states`: power, temperature or hardware."""
-    return sorted({reason for state in states for reason in state["clock_reasons"] or () if reason in SLOWING})
+    return sorted({reason for state in states for reason in state.clock_reasons or () if reason in SLOWING})

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from machmeter.json_shape import optional
 
 _ALLOCATORS = ("tcmalloc", "jemalloc", "mimalloc")
 
@@ -45,21 +47,30 @@ def huge_page_bytes() -> int | None:
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("AnonHugePages:")), None)
 
 
-def memory_binding() -> dict[str, Any]:
-    """Return whether this process's memory is bound to NUMA nodes, and why not where it is not."""
+@dataclass(frozen=True, kw_only=True)
+class MemoryBinding:
+    """Whether a process's memory is bound to NUMA nodes, and why not where it is not."""
+
+    bound: bool = False
+    policy: str | None = None  # the kernel's word, such as "bind:0"
+    why: str | None = optional()
+
+
+def memory_binding() -> MemoryBinding:
+    """Return whether this process's memory is bound to NUMA nodes."""
     try:
         policies = Path("/proc/self/numa_maps").read_text(encoding="utf-8").split("\n", 1)[0].split()[1:2]
     except OSError:
         policies = []
     policy = policies[0] if policies else None
     if policy and policy.startswith("bind"):
-        return {"bound": True, "policy": policy}
+        return MemoryBinding(bound=True, policy=policy)
     if policy is None:
-        return {"bound": False, "policy": None, "why": "the kernel has no NUMA support"}
+        return MemoryBinding(why="the kernel has no NUMA support")
     why = (
         "nothing asked for it" if shutil.which("numactl") else "numactl is not installed (Debian: apt install numactl)"
     )
-    return {"bound": False, "policy": policy, "why": why}
+    return MemoryBinding(policy=policy, why=why)
 
 
 def command_line(pid: int) -> list[str]:

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from machmeter import metrics
-from machmeter.backends.base import Backend, DeviceSession
+from machmeter import json_shape, metrics
+from machmeter.backends.base import Backend, DeviceFacts, DeviceSession
 from machmeter.backends.grid import from_parameters
 from machmeter.errors import CellFailed
-from machmeter.machine import disturbance, host
+from machmeter.machine import disturbance, host, nvml
 from machmeter.measure import instances, offline
 from machmeter.measure.cell_record import Journal
 from machmeter.measure.opening import Opened, open_cell
@@ -42,8 +42,8 @@ class Measurement:
         self._watch: disturbance.Watch | None = None
         self._ready_for = ""
         self._device_seconds: list[float | None] = []
-        self._states: list[dict[str, Any]] = []
-        self._told: dict[str, Any] = {}
+        self._states: list[nvml.GpuState] = []
+        self._device_facts: DeviceFacts | None = None
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -122,9 +122,9 @@ class Measurement:
     def _look_at(self, device: DeviceSession) -> None:
         """Keep the device's own time of the last call and, once in a while, what the device is doing."""
         self._device_seconds.append(device.device_seconds())
-        if not self._states or time.time() - self._states[-1]["at"] >= SECONDS_BETWEEN_STATES:
+        if not self._states or time.time() - self._states[-1].at >= SECONDS_BETWEEN_STATES:
             self._states = [*self._states, device.state()][-MOST_STATES:]
-            self._told = device.evidence()
+            self._device_facts = device.evidence()
 
     def _guarded(self, benchmark: str, work: Any) -> None:
         self._ready_for = benchmark
@@ -154,8 +154,8 @@ class Measurement:
         return {
             "device_sample_seconds": told,
             "device_median_seconds": float(np.median(told)) if told else None,
-            "device_states": self._states,
-            "device": self._told,
+            "device_states": json_shape.encode(self._states),
+            "device": json_shape.encode(self._device_facts or {}),
         }
 
     def _throttled(self) -> int | None:

@@ -11,12 +11,11 @@ import threading
 import time
 from typing import Any
 
-from machmeter import backends
-from machmeter.backends.base import Backend, Session
+from machmeter import backends, json_shape
+from machmeter.backends.base import Backend, Interval, Session
 from machmeter.machine import host, process
 from machmeter.measure import cell_record, starting
 from machmeter.measure.opening import Opened, open_cell
-from machmeter.measure.throughput import Interval
 from machmeter.workload import models
 from machmeter.workload.cells import Cell
 
@@ -67,7 +66,7 @@ class Instance:
         return {
             "event": "finished",
             "intervals": intervals,
-            "proof": starting.proof(),
+            "proof": json_shape.encode(starting.proof()),
             "cpu_seconds": time.process_time() - cpu,
             "peak_resident_bytes": process.peak_resident_bytes(),
             "throttled_periods": None if throttled is None or after is None else after - throttled,

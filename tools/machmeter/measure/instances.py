@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from machmeter import json_shape
 from machmeter.backends import name_of
 from machmeter.backends.base import Backend
 from machmeter.errors import CellFailed, Unsupported
@@ -122,7 +123,9 @@ def run(configuration: Configuration) -> Done:
         crew.tell({"begin": begin, "seconds": configuration.seconds, "least_calls": LEAST_CALLS})
         finished = crew.answers("finished")
         disturbed = watch.share(children=sum(answer["cpu_seconds"] for answer in finished))
-    if problem := starting.falsehood(configuration.launch, [answer["proof"] for answer in finished]):
+    if problem := starting.falsehood(
+        configuration.launch, [json_shape.decode(starting.Proof, answer["proof"]) for answer in finished]
+    ):
         raise CellFailed(problem)
     intervals = [[(start, end) for start, end in answer["intervals"]] for answer in finished]
     first, last = throughput.common_window(intervals)

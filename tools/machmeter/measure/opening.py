@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from machmeter import backends
+from machmeter import backends, json_shape
 from machmeter.backends.base import Backend, DeviceSession, Session
 from machmeter.errors import CellFailed, Unsupported
 from machmeter.isolation import in_child
@@ -81,7 +81,7 @@ def open_cell(
     session = _load(load or backend.load, model, artifact, cell, images, facts)
     outputs, calls, seconds = _warm_up(session, images, all_images)
     warm_up = {"calls": calls, "seconds": seconds}
-    record(artifact=artifact.evidence(), weights=model.weights(), warm_up=warm_up)
+    record(artifact=json_shape.encode(artifact.evidence()), weights=model.weights(), warm_up=warm_up)
     precision = _prove(session, cell.precision, record)
     device = session if isinstance(session, DeviceSession) else None
     least_seconds = 0.0
@@ -122,9 +122,9 @@ def open_cell(
 def _note_device(device: DeviceSession, record: Record, facts: dict[str, Any]) -> None:
     """Put on record which device it is, and its memory that this process has had so far."""
     told = device.evidence()
-    record(device=told)
-    if told.get("peak_bytes") is not None:
-        facts["track_device_memory"] = told["peak_bytes"]
+    record(device=json_shape.encode(told))
+    if told.peak_bytes is not None:
+        facts["track_device_memory"] = told.peak_bytes
 
 
 def _prepare(backend: Backend, model: Model, cell: Cell) -> tuple[Artifact, shared_artifacts.Reference | None]:

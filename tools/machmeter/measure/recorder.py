@@ -13,12 +13,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from machmeter import asv_names
+from machmeter import asv_names, json_shape
 from machmeter.errors import CellFailed, from_os_error
 from machmeter.machine import host, process
 from machmeter.measure.current_run import AsvRun
 from machmeter.measure.settling import SCHEMA, Json, locked, read, write_json
-from machmeter.workload import artifacts, swept
+from machmeter.workload import artifacts, pinned
 
 
 def versions() -> dict[str, str]:
@@ -68,13 +68,13 @@ class Recorder:
 
         Raises CellFailed, with the failure on record, where another version is installed than a sweep says.
         """
-        told = swept.current()
-        problem = swept.falsehood(told, versions()) if told else None
+        swept = pinned.swept()
+        problem = swept.falsehood(versions()) if swept else None
 
         def change(content: Json) -> None:
             run = content["runs"].get(self.run.run)
             if run is None:
-                run = content["runs"][self.run.run] = self._describe_run(told)
+                run = content["runs"][self.run.run] = self._describe_run(swept)
             record = {
                 "benchmark": benchmark,
                 "status": "running",
@@ -94,11 +94,11 @@ class Recorder:
             self.trace.unlink(missing_ok=True)
             raise CellFailed(problem)
 
-    def never_started(self, cells: Iterable[str], reason: str, told: Json) -> None:
-        """Put on record that no process could be started for `cells` with the version that a sweep was `told`."""
+    def never_started(self, cells: Iterable[str], reason: str, swept: pinned.Swept) -> None:
+        """Put on record that no process could be started for `cells` with the version that is `swept`."""
 
         def change(content: Json) -> None:
-            run = content["runs"].setdefault(self.run.run, {**self._describe_run(told), "versions": {}})
+            run = content["runs"].setdefault(self.run.run, {**self._describe_run(swept), "versions": {}})
             for cell in cells:
                 record = {
                     "benchmark": "install",
@@ -134,15 +134,15 @@ class Recorder:
         processes = content["runs"].get(self.run.run, {}).get("cells", {}).get(cell, {})
         return [record for process, record in processes.items() if process != self.process]
 
-    def _describe_run(self, told: Json | None) -> Json:
+    def _describe_run(self, swept: pinned.Swept | None) -> Json:
         pins = pin_mismatches(self.run.project, self.run.stack)
         return {
             "started": _now(),
-            "host": host.facts(),
+            "host": json_shape.encode(host.facts()),
             "versions": versions(),
             "stack": self.run.stack,
             "stack_mismatches": pins,
-            **({"swept": told} if told else {}),
+            **({"swept": json_shape.encode(swept)} if swept else {}),
             "uncommitted_changes": asv_names.has_uncommitted_changes(self.run.project),
             "asv": {key: value for key, value in sorted(os.environ.items()) if key.startswith("ASV_")},
             "cells": {},

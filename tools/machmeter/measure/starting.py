@@ -10,11 +10,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from machmeter.errors import Unsupported
 from machmeter.machine import host, process
+from machmeter.machine.process import MemoryBinding
 from machmeter.workload.launch import ALLOCATORS, HUGE_PAGES, RUN_CPU, Launch
 
 
@@ -99,39 +100,55 @@ def commands(launch: Launch, worker: Sequence[str]) -> list[tuple[list[str], lis
     return [([sys.executable, "-m", RUN_CPU, *arguments, "--no-python", *worker], None)]
 
 
-def proof() -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class Proof:
+    """What a process says of how it was started. None: the kernel does not tell."""
+
+    pid: int | None = None
+    allocator: str = ""
+    allocator_library: str | None = None
+    huge_page_bytes: int | None = None
+    launcher: str = ""
+    cpus: tuple[int, ...] = ()
+    physical_cores: tuple[tuple[str, str], ...] = ()  # each by its package and its number there
+    memory_binding: MemoryBinding = MemoryBinding()
+    openmp: str | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)  # of the environment, those that matter
+
+
+def proof() -> Proof:
     """Return what this process can say of how it was started."""
-    return {
-        "pid": os.getpid(),
-        "allocator": process.allocator(),
-        "allocator_library": process.allocator_library(),
-        "huge_page_bytes": process.huge_page_bytes(),
-        "launcher": "run_cpu" if RUN_CPU in process.command_line(os.getppid()) else "none",
-        "cpus": sorted(host.affinity()),
-        "physical_cores": [list(core) for core in sorted(host.physical_cores(host.affinity()))],
-        "memory_binding": process.memory_binding(),
-        "openmp": process.openmp_library(),
-        "variables": {
+    return Proof(
+        pid=os.getpid(),
+        allocator=process.allocator(),
+        allocator_library=process.allocator_library(),
+        huge_page_bytes=process.huge_page_bytes(),
+        launcher="run_cpu" if RUN_CPU in process.command_line(os.getppid()) else "none",
+        cpus=tuple(sorted(host.affinity())),
+        physical_cores=tuple(sorted(host.physical_cores(host.affinity()))),
+        memory_binding=process.memory_binding(),
+        openmp=process.openmp_library(),
+        variables={
             name: os.environ[name]
             for name in ("LD_PRELOAD", "MALLOC_CONF", "THP_MEM_ALLOC_ENABLE", "OMP_NUM_THREADS", "KMP_AFFINITY")
             if name in os.environ
         },
-    }
+    )
 
 
-def falsehood(launch: Launch, proofs: Sequence[Mapping[str, Any]]) -> str | None:
+def falsehood(launch: Launch, proofs: Sequence[Proof]) -> str | None:
     """Return why processes with these `proofs` were not started as `launch` says, or None where they were."""
-    for told in proofs:
-        if told["allocator"] != launch.allocator:
-            return f"asked for {launch.allocator} and {told['allocator']} is mapped"
-        if launch.huge_pages and not told["huge_page_bytes"]:
+    for instance in proofs:
+        if instance.allocator != launch.allocator:
+            return f"asked for {launch.allocator} and {instance.allocator} is mapped"
+        if launch.huge_pages and not instance.huge_page_bytes:
             return "asked for huge pages and none is in use (AnonHugePages is 0)"
-        if told["launcher"] != launch.launcher:
-            return f"asked for launcher {launch.launcher} and was started by {told['launcher']}"
-    taken: set[tuple[Any, ...]] = set()
-    for told in proofs if launch.instances > 1 else ():
-        cores = {tuple(core) for core in told["physical_cores"]}
+        if instance.launcher != launch.launcher:
+            return f"asked for launcher {launch.launcher} and was started by {instance.launcher}"
+    taken: set[tuple[str, str]] = set()
+    for instance in proofs if launch.instances > 1 else ():
+        cores = set(instance.physical_cores)
         if not cores or cores & taken:
-            return f"two instances share a physical core: {[item['cpus'] for item in proofs]}"
+            return f"two instances share a physical core: {[list(item.cpus) for item in proofs]}"
         taken |= cores
     return None

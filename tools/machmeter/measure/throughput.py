@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from machmeter.backends.base import Interval
 from machmeter.errors import CellFailed
-
-Interval = tuple[int, int]  # nanoseconds of one monotonic clock: begin and end of a call
 
 MOST_SLICES = 20
 

@@ -9,6 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from machmeter import json_shape
 from machmeter.compare import comparable
 from machmeter.compare.documents import Status
 from machmeter.machine import disturbance, host
@@ -155,7 +156,9 @@ def facts(built: Built, run_name: str) -> tuple[dict[str, str], dict[str, str]]:
     if known.get("host"):
         return comparable.facts(known["host"]), dict(known.get("versions") or {})
     folders = [*(built.place.work / "env").glob("*/lib/python*/site-packages")]
-    return comparable.facts(host.facts()), _installed([*folders, *([built.libraries] if built.libraries else [])])
+    return comparable.facts(json_shape.encode(host.facts())), _installed(
+        [*folders, *([built.libraries] if built.libraries else [])]
+    )
 
 
 def _installed(folders: Iterable[Path]) -> dict[str, str]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from machmeter import asv_names, backends
+from machmeter import asv_names, backends, json_shape
 from machmeter.errors import BadSetting, DiskFull, MachmeterError, NothingSelected, RunFailed
 from machmeter.isolation import in_child
 from machmeter.machine import disturbance
@@ -32,7 +32,7 @@ from machmeter.running.libraries import Library
 from machmeter.running.releases import Release
 from machmeter.running.waiting import Say
 from machmeter.store import evidence
-from machmeter.workload import models, pinned, shared_artifacts, swept
+from machmeter.workload import models, pinned, shared_artifacts
 from machmeter.workload.artifacts import Artifact, Recipe, Store
 from machmeter.workload.cells import Cell
 from machmeter.workload.pinned import Listing
@@ -155,7 +155,7 @@ class _Version:
 
     def __init__(self, library: Library, release: Release, prepared: Prepared, project: Path) -> None:
         self._library, self._release, self._prepared, self._project = library, release, prepared, project
-        self._told = {"library": library.name, "version": release.version, "released": release.released}
+        self._swept = pinned.Swept(library=library.name, version=release.version, released=release.released)
         self._results = asv_names.results_folder(project)
         self._commit = asv_names.commit_hash(project)
         self._environment = environment_name(library.name, release.version)
@@ -169,7 +169,7 @@ class _Version:
         return [
             cell
             for cell in self._prepared.cells
-            if not any(is_measured(run, cell, self._told, self._prepared.digests[cell.key()]) for run in runs)
+            if not any(is_measured(run, cell, self._swept, self._prepared.digests[cell.key()]) for run in runs)
         ]
 
     def disturbed(self, measured: Iterable[Cell]) -> list[Cell]:
@@ -194,7 +194,7 @@ class _Version:
                 **told,
                 "MACHMETER_STORE": str(Store().root.resolve()),  # asv works in another folder
                 pinned.VARIABLE: str(self._prepared.listing.path),
-                swept.VARIABLE: json.dumps(self._told),
+                pinned.SWEPT: json.dumps(json_shape.encode(self._swept)),
                 "PIP_ONLY_BINARY": self._library.name,  # a version without a wheel is not compiled from source
             }
             asv.run(arguments, self._project, variables, output)
@@ -216,7 +216,7 @@ class _Version:
         content = settling.read(run.evidence_file) or {"runs": {}}
         started = content["runs"].get(name, {"cells": {}})["cells"]
         if silent := [cell.key() for cell in remaining if cell.key() not in started]:
-            Recorder(run).never_started(silent, reason, self._told)
+            Recorder(run).never_started(silent, reason, self._swept)
 
     def _check_space(self) -> None:
         """Raise DiskFull where the environment has no room; one that exists needs none."""
@@ -265,11 +265,11 @@ def environment_name(library: str, version: str) -> str:
     return str(get_env_name("virtualenv", _python(), {library: version}, {}))
 
 
-def is_measured(run: Mapping[str, Any], cell: Cell, told: Mapping[str, Any], digest: str | None) -> bool:
+def is_measured(run: Mapping[str, Any], cell: Cell, swept: pinned.Swept, digest: str | None) -> bool:
     """Return whether `run` (of the evidence) has latency and answers of `cell`, from the artifact with `digest`."""
     records = list(run["cells"].get(cell.key(), {}).values())
-    was_told = run.get("swept") or {}
-    if any(was_told.get(name) != told[name] for name in ("library", "version")):
+    of = run.get("swept") or {}
+    if (of.get("library"), of.get("version")) != (swept.library, swept.version):
         return False
     return (
         all(record.get("status") == "ok" for record in records)

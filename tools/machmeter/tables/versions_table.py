@@ -11,13 +11,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from machmeter import asv_names, metrics
+from machmeter import asv_names, json_shape, metrics
 from machmeter.machine import disturbance
 from machmeter.running.releases import in_order
 from machmeter.store import evidence
 from machmeter.tables.cells_table import Status
 from machmeter.text.numbers import throughput_digits
-from machmeter.workload import cells, models, swept
+from machmeter.workload import cells, models, pinned
 from machmeter.workload.cells import Cell
 
 # Artifacts that every version compiles for itself.
@@ -99,7 +99,7 @@ class _Attempt:
     def outcome(self) -> tuple[Status, str]:
         """Return status and reason. A version that is not the one installed has no number."""
         installed = self.run.get("versions") or {}
-        if installed and (problem := swept.falsehood(self.run["swept"], installed)):
+        if installed and (problem := json_shape.decode(pinned.Swept, self.run["swept"]).falsehood(installed)):
             return "failed", problem
         reasons = {record["status"]: record.get("reason", "") for record in self.records}
         for status in ("failed", "n/a", "running"):

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from machmeter.errors import CellFailed, Unsupported, from_os_error
+from machmeter.json_shape import Json, optional
 from machmeter.machine import host
 from machmeter.workload import pinned
 from machmeter.workload.pinned import Entry, Listing
@@ -98,16 +99,28 @@ class Artifact:
         """Return the store that keeps this artifact, and what it was made from."""
         return Store(self.folder.parents[1])
 
-    def evidence(self) -> dict[str, Any]:
+    def evidence(self) -> UsedArtifact:
         """Return what a record of a measurement should say of the artifact it used."""
-        return {
-            "kind": self.kind,
-            "key": self.key,
-            "digest": self.digest,
-            "made_with": self.toolchain.get("versions", {}),
-            "built_on": self.built_on,
-            **({"details": dict(self.details)} if self.details else {}),
-        }
+        return UsedArtifact(
+            kind=self.kind,
+            key=self.key,
+            digest=self.digest,
+            made_with=self.toolchain.get("versions", {}),
+            built_on=self.built_on,
+            details=dict(self.details) or None,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsedArtifact:
+    """What a record of a measurement says of the artifact it used."""
+
+    kind: str = ""
+    key: str = ""
+    digest: str = ""
+    made_with: Mapping[str, str | None] = field(default_factory=dict)  # versions of packages
+    built_on: str = ""  # CPU model
+    details: Json | None = optional()  # what the recipe says of it
 
 
 def installed_version(distribution: str) -> str | None:

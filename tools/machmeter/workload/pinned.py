@@ -1,4 +1,6 @@
-"""The list of artifacts that a sweep gives to all versions of a library.
+"""What a sweep pins for a process: the version of a library that it measures, and the artifacts that it is given.
+
+`MACHMETER_SWEPT` says the version, as JSON; the evidence keeps it with the run, and what is installed must be that.
 
 Found by what they are made from, artifacts of two environments differ: an environment with another OpenVINO
 would convert an IR of its own. `MACHMETER_ARTIFACTS` names a file that settles it. The store then returns the
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from machmeter.workload.artifacts import Artifact
 
 VARIABLE = "MACHMETER_ARTIFACTS"
+SWEPT = "MACHMETER_SWEPT"
 SCHEMA = 1
 
 
@@ -87,3 +90,31 @@ def current() -> Listing | None:
     """Return the list that this process was given, or None."""
     path = os.environ.get(VARIABLE)
     return read(Path(path)) if path else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Swept:
+    """The version of a library that a process is asked to measure."""
+
+    library: str = ""
+    version: str = ""
+    released: str | None = None  # the day
+
+    def falsehood(self, installed: Mapping[str, str]) -> str | None:
+        """Return why this version is not the one measured, or None where it is `installed`."""
+        have = installed.get(self.library)
+        if have is not None and have.split("+")[0] == self.version:
+            return None
+        return f"labelled {self.library} {self.version}, but {have or 'none'} is installed"
+
+
+def swept() -> Swept | None:
+    """Return the version that this process was told to measure, or None outside a sweep. Raises BadSetting."""
+    text = os.environ.get(SWEPT)
+    if not text:
+        return None
+    try:
+        told = json.loads(text)
+        return Swept(library=str(told["library"]), version=str(told["version"]), released=told.get("released"))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadSetting(f"{SWEPT} is {text!r}: it must be an object with library and version; unset it") from error

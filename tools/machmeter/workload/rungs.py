@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from machmeter.errors import BadSetting, UnknownName
-from machmeter.workload.launch import Launch
+from machmeter.json_shape import optional
+from machmeter.workload.launch import Allocator, Launch, Launcher
 
 VARIABLE = "MACHMETER_RUNGS"
 BUILT_IN = Path(__file__).with_name("rungs.toml")
@@ -32,6 +33,21 @@ class Rung:
     title: str
     on: str | None
     adds: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Everything that holds on a rung. What none says is left to the default."""
+
+    backend: str = ""
+    precision: str = ""
+    batch: int = 0
+    options: Mapping[str, str] | None = optional()
+    seconds: int | None = optional()
+    allocator: Allocator | None = optional()
+    huge_pages: bool | None = optional()
+    launcher: Launcher | None = optional()
+    instances: int | None = optional()
 
 
 def load() -> dict[str, Rung]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from machmeter.backends.base import DeviceFacts
 from machmeter.errors import CellFailed, Unsupported
 from machmeter.machine import gpu, nvml
 from machmeter.workload.artifacts import Recipe, Store
@@ -29,7 +30,7 @@ PEAK_VERSION = 1
 
 
 @functools.cache
-def ready() -> tuple[gpu.Gpu, list[Mapping[str, Any]]]:
+def ready() -> tuple[gpu.Gpu, tuple[nvml.GpuState, ...]]:
     """Return the GPU and its states before this process used it.
 
     Raises Unsupported where there is none, CellFailed where others are using it.
@@ -95,7 +96,7 @@ class GpuSession:
         self._torch = torch
         self._gpu, self._before = ready()
         self._peak, self._details, self._batch = peak, details, batch
-        self._used_before = self._before[0]["memory_used_bytes"]
+        self._used_before = self._before[0].memory_used_bytes
         self._most_used: tuple[int | None, str] = (None, "")
         self._stream = torch.cuda.Stream()
         self._events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
@@ -148,29 +149,29 @@ class GpuSession:
         rate = self._peak.get("operations_per_second")
         return operations / (rate * HEADROOM[family]) if rate else 0.0
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> nvml.GpuState:
         """Return what NVML tells of the GPU now."""
         return nvml.snapshot(self._gpu.bus)
 
-    def evidence(self) -> dict[str, Any]:
+    def evidence(self) -> DeviceFacts:
         """Return the GPU, the peak it is judged by, its state before, and the memory of this process."""
         used, source = self._memory()
         if used is not None and used >= (self._most_used[0] or 0):
             self._most_used = used, source
         elif self._most_used[0] is None:
             self._most_used = None, source
-        return {
+        return DeviceFacts(
             **self._gpu.identity(),
-            "cuda_of_driver": self._gpu.cuda,
-            "bus": self._gpu.bus,
-            "memory_bytes": self._gpu.memory_bytes,
-            "before": list(self._before),
-            "peak_rate": self._peak.get("operations_per_second"),
-            "peak_rate_of": self._peak.get("how"),
-            "peak_bytes": self._most_used[0],
-            "peak_bytes_from": self._most_used[1],
-            "torch_peak_bytes": int(self._torch.cuda.max_memory_reserved()),
-        }
+            cuda_of_driver=self._gpu.cuda,
+            bus=self._gpu.bus,
+            memory_bytes=self._gpu.memory_bytes,
+            before=self._before,
+            peak_rate=self._peak.get("operations_per_second"),
+            peak_rate_of=self._peak.get("how"),
+            peak_bytes=self._most_used[0],
+            peak_bytes_from=self._most_used[1],
+            torch_peak_bytes=int(self._torch.cuda.max_memory_reserved()),
+        )
 
     def _memory(self) -> tuple[int | None, str]:
         """Return the device memory of this process, and who told it.
@@ -180,7 +181,7 @@ class GpuSession:
         state = self.state()
         return device_memory(
             own=nvml.own_memory(state),
-            used=state["memory_used_bytes"],
+            used=state.memory_used_bytes,
             used_before=self._used_before,
             torch_reserved=int(self._torch.cuda.max_memory_reserved()),
         )
@@ -313,4 +314,4 @@ def identity() -> dict[str, str]:
     found = gpu.find()
     if isinstance(found, str):
         raise Unsupported(found)
-    return {**found.identity(), "driver": nvml.snapshot(found.bus)["driver"] or f"for CUDA {found.cuda}"}
+    return {**found.identity(), "driver": nvml.snapshot(found.bus).driver or f"for CUDA {found.cuda}"}
