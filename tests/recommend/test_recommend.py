@@ -18,14 +18,16 @@ from helpers.sessions import every_cell, load
 from helpers.tables import write_evidence, write_results
 from machmeter import backends, errors
 from machmeter.machine import host
-from machmeter.recommend import Candidate, as_text, at_batch, choose, parse, snippet
+from machmeter.recommend import Candidate, as_text, at_batch, judge, parse, snippet
 from machmeter.workload import models, shared_artifacts
 from machmeter.workload.artifacts import Recipe, Store
 
 
 def candidate(name: str, speed: float, **more: Any) -> Candidate:
     backend, precision, *options = name.split()
-    known = {"p50_ms": 8000.0 / speed, "top1_agreement": 1.0, "sqnr_db": 99.0, "peak_memory_mb": 300.0} | more
+    facts = {"top1_agreement": 1.0, "sqnr_db": 99.0, "peak_memory_mb": 300.0}
+    facts |= {key: more.pop(key) for key in facts if key in more}
+    known = {"p50_ms": 8000.0 / speed, "facts": facts} | more
     return Candidate(
         name=f"{name} batch 8", model="ResNet50", backend=backend, precision=precision, options=tuple(options),
         images_per_second=speed, **{"batch": 8, **known},
@@ -42,7 +44,7 @@ CANDIDATES = [
 
 def test_the_fastest_that_keeps_to_every_limit_is_recommended() -> None:
     limits = parse({"agreement": "0.8", "latency": "200ms"})
-    verdict = choose(CANDIDATES, limits)
+    verdict = judge(CANDIDATES, limits)
     assert verdict.recommended.name == "openvino bf16 batch 8"
     assert verdict.runner_up is not None
     assert verdict.runner_up.name == "openvino fp32 batch 8"
@@ -54,7 +56,7 @@ def test_the_fastest_that_keeps_to_every_limit_is_recommended() -> None:
 
 def test_the_text_says_what_each_limit_cost_by_name_and_number() -> None:
     limits = parse({"agreement": "0.8", "latency": "200ms"})
-    lines = as_text(choose(CANDIDATES, limits), limits, "here", "PROGRAM").splitlines()
+    lines = as_text(judge(CANDIDATES, limits), limits, "here", "PROGRAM").splitlines()
     assert lines == [
         "ResNet50 on here, 4 measured configurations, --min-agreement 0.8, --max-latency 200ms",
         "",
@@ -74,27 +76,27 @@ def test_latency_is_p95_where_there_is_one_and_the_text_says_which() -> None:
     """p50 is within 100 ms for both; p95 of the first is not, and the second has too few samples for one."""
     slow_tail, few_samples = candidate("a fp32", 100.0, p95_ms=130.0), candidate("b fp32", 90.0)
     limits = parse({"latency": "0.1s"})
-    verdict = choose([slow_tail, few_samples], limits)
+    verdict = judge([slow_tail, few_samples], limits)
     assert verdict.recommended is few_samples
     assert "note: the limit on latency was applied to p50" in as_text(verdict, limits, "here", "")
 
 
 def test_without_a_limit_on_agreement_the_text_says_what_that_means() -> None:
-    text = as_text(choose(CANDIDATES, []), [], "here", "")
+    text = as_text(judge(CANDIDATES, []), [], "here", "")
     assert "no limit on agreement was given; the recommended one gives the first class of fp32 eager on 79.7 %" in text
 
 
 def test_what_was_not_measured_does_not_keep_to_a_limit() -> None:
     unknown = candidate("a fp32", 100.0, top1_agreement=None)
-    assert choose([unknown, candidate("b fp32", 50.0)], parse({"agreement": "0.5"})).recommended.backend == "b"
+    assert judge([unknown, candidate("b fp32", 50.0)], parse({"agreement": "0.5"})).recommended.backend == "b"
     with pytest.raises(errors.NothingMeets, match="closest by agreement: none, as it was not measured"):
-        choose([unknown], parse({"agreement": "0.5"}))
+        judge([unknown], parse({"agreement": "0.5"}))
 
 
 def test_limits_that_nothing_meets_are_one_line_with_what_comes_closest() -> None:
     limits = parse({"agreement": "1", "latency": "1ms", "throughput": "1000", "memory": "100MB"})
     with pytest.raises(errors.NothingMeets) as caught:
-        choose(CANDIDATES, limits)
+        judge(CANDIDATES, limits)
     assert str(caught.value) == (
         "none of 4 measured configurations of ResNet50 meets --min-agreement 1 and --max-latency 1ms and "
         "--min-throughput 1000 and --max-memory 100MB; closest by agreement: openvino fp32 batch 8 (top-1 1.000); "

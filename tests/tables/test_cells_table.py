@@ -34,7 +34,7 @@ def test_rows_have_the_digits_that_are_shown(tmp_path: Path) -> None:
     int8, fp32, eager = build(tmp_path / "results", "here").rows
     assert (int8.p50_ms, int8.p95_ms, int8.images_per_second) == (37.2, 37.2, 215.1)
     assert (int8.times_eager, int8.times_own_fp32, int8.no_gain) == (10.75, 2.69, False)
-    assert (int8.top1_agreement, int8.sqnr_db, int8.peak_memory_mb) == (0.984, 18.0, 245.0)
+    assert tuple(int8.facts[key] for key in ("top1_agreement", "sqnr_db", "peak_memory_mb")) == (0.984, 18.0, 245.0)
     assert (fp32.p95_ms, fp32.samples) == (None, 5)  # M22: five samples have no 95th percentile
     assert (eager.options, eager.times_eager) == ("contiguous", 1.0)
 
@@ -62,7 +62,7 @@ def test_a_gpu_is_compared_with_eager_on_the_gpu_and_its_own_peak(tmp_path: Path
     assert [found[name].times_eager for name in found] == [4.0, 1.0, 1.0]
     gpu = found["cuda.tensorrt"]
     assert (gpu.images_per_second, gpu.percent_of_peak) == (4000.0, 8.0)
-    assert (gpu.device_memory_mb, gpu.device_p50_ms, gpu.p50_ms) == (1500.0, 1.87, 2.0)
+    assert (gpu.facts["device_memory_mb"], gpu.device_p50_ms, gpu.p50_ms) == (1500.0, 1.87, 2.0)
     assert found["cuda.eager"].percent_of_peak is None
 
 

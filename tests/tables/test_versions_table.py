@@ -12,7 +12,7 @@ from rich.console import Console
 
 from helpers.tables import write_results
 from machmeter.tables import cells_table
-from machmeter.tables.show_versions import WIDTH, print_versions
+from machmeter.tables.show_versions import least_width, print_versions
 from machmeter.tables.versions_table import Series, Versions, build
 
 CELL = "cpu.openvino.ResNet50(int8, 8)"
@@ -107,10 +107,10 @@ def test_each_version_is_compared_with_the_one_before(tmp_path: Path) -> None:
         ("2025.1.0", 181.8, -9.1, "2025.0.0"),
     ]
     first, broken, *_ = series.rows
-    assert (first.p50_ms, first.top1_agreement, first.sqnr_db, first.peak_memory_mb, first.samples) == (
+    assert (first.p50_ms, *first.facts.values(), first.samples) == (
         50.0, 0.797, 6.3, 245.0, 20,
     )  # fmt: skip
-    assert (broken.status, broken.reason, broken.peak_memory_mb) == ("failed", "cannot load", None)
+    assert (broken.status, broken.reason, broken.facts["peak_memory_mb"]) == ("failed", "cannot load", None)
     assert series.notes == ()
 
 
@@ -233,7 +233,7 @@ def test_the_table_as_text_and_as_json(tmp_path: Path) -> None:
     write(tmp_path, "2025.1.0", failed("No matching distribution found"), released="2025-04-10")
     built: Versions = build(tmp_path / "results", "here")
     output = io.StringIO()
-    print_versions(built, Console(file=output, width=WIDTH))
+    print_versions(built, Console(file=output, width=least_width()))
     lines = [line.rstrip() for line in output.getvalue().splitlines()]
     assert lines == [
         "machine here: X, 2 threads",

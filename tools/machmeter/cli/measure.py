@@ -177,5 +177,5 @@ def _show_ladder(model: str, names: list[str], as_json: bool, project: Path) -> 
         print(json.dumps(built.as_json(), indent=2, allow_nan=False))
         return
     show_ladder.print_ladder(
-        built, Console(width=max(Console().width, show_ladder.WIDTH)), table_width.terminal_width()
+        built, Console(width=max(Console().width, show_ladder.least_width())), table_width.terminal_width()
     )

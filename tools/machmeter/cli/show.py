@@ -42,7 +42,7 @@ def show_table(names: list[str], machine: str | None, as_json: bool, project: Pa
         print(json.dumps(built.as_json(), indent=2, allow_nan=False))
         return
     # Never narrower than the table: a wrapped row can be read, a number that was cut cannot.
-    shown.print_table(built, Console(width=max(Console().width, shown.WIDTH)), table_width.terminal_width())
+    shown.print_table(built, Console(width=max(Console().width, shown.least_width())), table_width.terminal_width())
 
 
 @commands.command("versions")
@@ -73,7 +73,7 @@ def show_versions_of(names: list[str], chosen: list[str], machine: str | None, a
         print(json.dumps(built.as_json(), indent=2, allow_nan=False))
         return
     show_versions.print_versions(
-        built, Console(width=max(Console().width, show_versions.WIDTH)), table_width.terminal_width()
+        built, Console(width=max(Console().width, show_versions.least_width())), table_width.terminal_width()
     )
 
 

@@ -12,9 +12,6 @@ from machmeter.text import numbers
 from machmeter.text.inert import code
 from machmeter.text.numbers import grouped
 
-_UNITS = {metric.unit for metric in metrics.METRICS} | {"seconds", "bytes", ""}
-_TITLES = {metric.benchmark: metric.title for metric in metrics.METRICS}
-
 # What a backend runs on: a change of these versions may explain a change of its cells.
 _RUNTIMES: dict[str, tuple[str, ...]] = {
     "eager": ("torch", "torchvision", "timm"),
@@ -29,12 +26,13 @@ _RUNTIMES: dict[str, tuple[str, ...]] = {
 
 def metric(name: str) -> str:
     """Return what a reader calls the metric `name`."""
-    return _TITLES.get(name) or code(name, cell=True)
+    return next((known.title for known in metrics.METRICS if known.benchmark == name), "") or code(name, cell=True)
 
 
 def value(number: float, unit: str) -> str:
     """Return a number with its unit."""
-    return numbers.value(number, unit) if unit in _UNITS else code(f"{numbers.digits(number)} {unit}", 60, cell=True)
+    known = {metric.unit for metric in metrics.METRICS} | {"seconds", "bytes", ""}
+    return numbers.value(number, unit) if unit in known else code(f"{numbers.digits(number)} {unit}", 60, cell=True)
 
 
 def change(finding: Finding) -> str:

@@ -11,8 +11,8 @@ from statistics import median
 from machmeter import metrics, units
 from machmeter.compare import limits, pairing
 from machmeter.compare.documents import Better, Lone, Process, Row, Side
-from machmeter.compare.limits import Limit
 from machmeter.machine import disturbance
+from machmeter.metrics import Limit
 
 
 @dataclass(frozen=True, kw_only=True)

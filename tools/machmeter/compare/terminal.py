@@ -28,13 +28,6 @@ _HEADINGS = {
 }
 _LISTED = 20  # of what was not judged or cannot be compared, by kind; `--json` has all
 _LONGEST = 1500  # characters of a line that are shown
-_TITLES = {
-    "time_forward": "latency",
-    "peakmem_forward": "memory",
-    "track_load_time": "load",
-    "track_top1_agreement": "top-1",
-    "track_sqnr": "SQNR",
-}
 
 
 def print_comparison(found: Comparison, console: Console) -> None:
@@ -185,9 +178,8 @@ def _total(found: Comparison) -> str:
 
 
 def _title(metric: str) -> str:
-    if metric in _TITLES:
-        return _TITLES[metric]
     try:
-        return metrics.metric(metric).title
+        known = metrics.metric(metric)
     except KeyError:
         return metric
+    return known.short or known.title

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from machmeter import metrics
 from machmeter.errors import NoResults, NothingSelected
-from machmeter.tables.cells_table import Row, Table
+from machmeter.metrics import Table
+from machmeter.tables.cells_table import Row
+from machmeter.tables.cells_table import Table as CellsTable
+from machmeter.tables.columns import Facts
 from machmeter.tables.ladder_table import LadderRow, LadderTable
+
+TABLE: Table = "ladder"  # a candidate has the facts that rungs have as well as cells
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,13 +30,16 @@ class Candidate:
     images_per_second: float
     p50_ms: float
     p95_ms: float | None = None  # None where there are too few samples
-    top1_agreement: float | None = None
-    sqnr_db: float | None = None
-    peak_memory_mb: float | None = None
+    facts: Facts = field(default_factory=dict)  # what `metrics.py` has a column for
     commit: str = ""
     threads: int | None = None
     artifact: str = ""  # kind and key in the store
     launch: str = ""  # the shell command that starts program.py, where it is more than `python program.py`
+
+    @property
+    def top1_agreement(self) -> float | None:
+        """Return the share of images with the first class of fp32."""
+        return self.facts.get("top1_agreement")
 
     @property
     def latency_ms(self) -> float:
@@ -43,7 +52,7 @@ class Candidate:
         return "p50" if self.p95_ms is None else "p95"
 
 
-def measured(table: Table, ladder: LadderTable) -> list[Candidate]:
+def measured(table: CellsTable, ladder: LadderTable) -> list[Candidate]:
     """Return the configurations of the ladder's model that were measured, as cells and as rungs.
 
     Raises NoResults where there are none.
@@ -91,9 +100,7 @@ def _candidate(row: Row | LadderRow, **named: Any) -> Candidate | None:
         images_per_second=row.images_per_second,
         p50_ms=row.p50_ms,
         p95_ms=row.p95_ms,
-        top1_agreement=row.top1_agreement,
-        sqnr_db=row.sqnr_db,
-        peak_memory_mb=row.peak_memory_mb,
+        facts={column.key: row.facts.get(column.key) for _, column in metrics.in_table(TABLE)},
         commit=row.commit,
         threads=row.threads,
         artifact=row.artifact,

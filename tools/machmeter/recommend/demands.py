@@ -26,7 +26,7 @@ _VALUES: dict[Kind, Callable[[Candidate], float | None]] = {
     "agreement": lambda candidate: candidate.top1_agreement,
     "latency": lambda candidate: candidate.latency_ms,
     "throughput": lambda candidate: candidate.images_per_second,
-    "memory": lambda candidate: candidate.peak_memory_mb,
+    "memory": lambda candidate: candidate.facts.get("peak_memory_mb"),
 }
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
-from machmeter.recommend.candidates import Candidate
+from machmeter.recommend.candidates import TABLE, Candidate
 from machmeter.recommend.choose import Excluded, Verdict
 from machmeter.recommend.demands import Limit
+from machmeter.tables import columns
 from machmeter.text.numbers import throughput_digits
 
 
@@ -32,12 +32,7 @@ def described(candidate: Candidate) -> str:
         f"{speed:.{throughput_digits(speed)}f} images/s",
         f"{candidate.latency_is} {candidate.latency_ms:.2f} ms",
     ]
-    if candidate.top1_agreement is not None:
-        parts.append(f"top-1 {candidate.top1_agreement:.3f}")
-    if candidate.sqnr_db is not None:
-        parts.append(f"SQNR {candidate.sqnr_db:.1f} dB")
-    if candidate.peak_memory_mb is not None:
-        parts.append(f"{candidate.peak_memory_mb:.0f} MB")
+    parts += columns.in_words(candidate.facts, TABLE)
     return f"{candidate.name}: {', '.join(parts)}"
 
 
@@ -92,4 +87,4 @@ def as_json(
 def _plain(candidate: Candidate | None) -> dict[str, Any] | None:
     if candidate is None:
         return None
-    return {**asdict(candidate), "latency_ms": candidate.latency_ms, "latency_is": candidate.latency_is}
+    return {**columns.flat(candidate, TABLE), "latency_ms": candidate.latency_ms, "latency_is": candidate.latency_is}

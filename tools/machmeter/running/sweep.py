@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from machmeter import asv_names, backends, json_shape
+from machmeter import asv_names, backends, json_shape, metrics
 from machmeter.errors import BadSetting, DiskFull, MachmeterError, NothingSelected, RunFailed
 from machmeter.isolation import in_child
 from machmeter.machine import disturbance
@@ -37,10 +37,15 @@ from machmeter.workload.artifacts import Artifact, Recipe, Store
 from machmeter.workload.cells import Cell
 from machmeter.workload.pinned import Listing
 
-METHODS = "(time_forward|peakmem_forward|track_top1_agreement|track_sqnr)"
 REPEAT = "repeat=(5,1000,5.0)"  # at least 5 samples, at most 5 s of them
 LOG = Path(".asv/sweep.log")
 INSTALL_SECONDS = 3600.0
+
+
+def _methods() -> str:
+    """Return a pattern of the benchmark methods that a sweep runs: what the table of versions shows."""
+    shown = {metric.benchmark for metric, _ in metrics.in_table("versions")}
+    return f"({'|'.join(['time_forward', *(item.benchmark for item in metrics.METRICS if item.benchmark in shown)])})"
 
 
 class EachVersionCompiles(Exception):
@@ -184,7 +189,7 @@ class _Version:
     def measure(self, remaining: list[Cell], output: Any, say: Say) -> Counter[str]:
         """Call asv for the cells that remain, put on record those it could not start, and count what they are."""
         configuration = self._write_configuration()
-        patterns = [part for cell in remaining for part in ("-b", selection.pattern_of(cell, METHODS))]
+        patterns = [part for cell in remaining for part in ("-b", selection.pattern_of(cell, _methods()))]
         arguments = ["--config", str(configuration), *asv.RECORDING, "-a", REPEAT, *patterns]
         output.flush()
         position = Path(output.name).stat().st_size
@@ -271,10 +276,11 @@ def is_measured(run: Mapping[str, Any], cell: Cell, swept: pinned.Swept, digest:
     of = run.get("swept") or {}
     if (of.get("library"), of.get("version")) != (swept.library, swept.version):
         return False
+    answers = [metric.benchmark for metric, _ in metrics.in_table("versions")]
     return (
         all(record.get("status") == "ok" for record in records)
         and any(record.get("samples") for record in records)
-        and any("track_sqnr" in record.get("facts", {}) for record in records)
+        and any(name in record.get("facts", {}) for record in records for name in answers)
         and (digest is None or all(record["artifact"]["digest"] == digest for record in records))
     )
 

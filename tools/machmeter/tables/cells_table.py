@@ -8,16 +8,17 @@ environment; ratios may be to a cell that was last measured at another.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from machmeter import asv_names, metrics
 from machmeter.machine import disturbance
-from machmeter.measure import offline
+from machmeter.metrics import Metric
 from machmeter.store import evidence
 from machmeter.store.values import ResultFile, Value, read_all
-from machmeter.tables import peaks
+from machmeter.tables import columns, peaks
 from machmeter.text.numbers import throughput_digits
 from machmeter.workload import cells, models
 from machmeter.workload.cells import Cell
@@ -27,6 +28,7 @@ Status = Literal["ok", "failed", "n/a", "running", "not run"]
 DEVICES = ("cpu", "cuda")
 NOT_A_MODEL = ("cuda.transfer",)  # backends of which a throughput says nothing of a model
 TIMED = ("median_seconds", "sample_seconds", "device_median_seconds")
+_JSON_BEFORE = {"times_eager": 50, "device_p50_ms": 120}  # facts of a lower order than this stand before the field
 BASELINE = {
     "backend": "eager",
     "precision": "fp32",
@@ -48,25 +50,27 @@ class Row:
     p50_ms: float | None = None
     p95_ms: float | None = None
     images_per_second: float | None = None
-    offline_images_per_second: float | None = None  # requests side by side; never derived from the latency
     times_eager: float | None = None  # throughput over that of the fp32 eager baseline at the same batch
     times_own_fp32: float | None = None  # over the same backend, options and batch in fp32
     no_gain: bool = False  # a lower precision that is not faster than the same backend's fp32
     percent_of_peak: float | None = None  # arithmetic rate over this machine's peak for the precision
-    top1_agreement: float | None = None
-    sqnr_db: float | None = None
-    peak_memory_mb: float | None = None
-    device_memory_mb: float | None = None  # of this process on the GPU
     device_p50_ms: float | None = None  # of a call by the GPU's own clock
-    prepare_s: float | None = None
-    load_s: float | None = None
-    first_inference_s: float | None = None
+    facts: columns.Facts = field(default_factory=dict)  # what `metrics.py` has a column for
     samples: int | None = None
     threads: int | None = None
     artifact: str = ""  # kind and key under which the store keeps what was measured
     commit: str = ""
     environment: str = ""
     stack: str = ""  # as the evidence names it, "" where there is none
+
+    @property
+    def top1_agreement(self) -> float | None:
+        """Return the share of images with the first class of fp32: what decides whether answers count as the same."""
+        return self.facts.get("top1_agreement")
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the row as plain data."""
+        return columns.flat(self, "cells", _JSON_BEFORE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +89,7 @@ class Table:
             "machine": self.machine,
             "host": dict(self.host),
             "peaks": dict(self.peaks),
-            "rows": [asdict(row) for row in self.rows],
+            "rows": [row.as_json() for row in self.rows],
             "notes": list(self.notes),
         }
 
@@ -315,33 +319,15 @@ def _row(item: _Found, speeds: Mapping[tuple[str, ...], float], highest: Mapping
         commit=item.commit[:8],
         environment=item.environment,
         stack=item.stack,
-        **_facts(item),
+        device_p50_ms=_rounded(_milliseconds(item.record.get("device_median_seconds")), 3),
+        facts=columns.facts("cells", partial(_fact, item)),
     )
 
 
-def _facts(item: _Found) -> dict[str, Any]:
+def _fact(item: _Found, metric: Metric) -> float | None:
     """Return what was measured once: from asv's files, or from the evidence where asv has none."""
-    recorded = item.record.get("facts", {})
-
-    def number(method: str) -> float | None:
-        value = None if item.ahead_of_asv else item.values.get(method)
-        known = value.number if value and value.number is not None else recorded.get(method)
-        return None if known is None else float(known)
-
-    memory = number("peakmem_forward")
-    if memory is None:
-        memory = item.record.get("peak_resident_bytes")
-    return {
-        "top1_agreement": _rounded(number("track_top1_agreement"), 3),
-        "sqnr_db": _rounded(number("track_sqnr"), 1),
-        "offline_images_per_second": _rounded(speed := number(offline.BENCHMARK), throughput_digits(speed or 0.0)),
-        "peak_memory_mb": _rounded(memory / 1e6 if memory else None, 0),
-        "device_memory_mb": _rounded(None if (held := number("track_device_memory")) is None else held / 1e6, 0),
-        "device_p50_ms": _rounded(_milliseconds(item.record.get("device_median_seconds")), 3),
-        "prepare_s": _rounded(number("track_prepare_time"), 1),
-        "load_s": _rounded(number("track_load_time"), 2),
-        "first_inference_s": _rounded(number("track_first_inference_time"), 3),
-    }
+    value = None if item.ahead_of_asv else item.values.get(metric.benchmark)
+    return value.number if value and value.number is not None else metric.recorded(item.record)
 
 
 def _milliseconds(seconds: float | None) -> float | None:

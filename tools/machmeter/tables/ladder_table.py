@@ -7,14 +7,17 @@ the processes were started) is in the evidence, so that is what is read.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from machmeter import asv_names, metrics
 from machmeter.machine import disturbance
 from machmeter.measure import ladder_classes
+from machmeter.metrics import Metric
 from machmeter.store import evidence
+from machmeter.tables import columns
 from machmeter.tables.cells_table import Status
 from machmeter.text.numbers import throughput_digits
 from machmeter.workload import launch
@@ -44,9 +47,7 @@ class LadderRow:
     times_first: float | None = None  # over the first rung of the ladder, whatever its batch
     p50_ms: float | None = None
     p95_ms: float | None = None
-    top1_agreement: float | None = None
-    sqnr_db: float | None = None
-    peak_memory_mb: float | None = None  # of all instances together
+    facts: columns.Facts = field(default_factory=dict)  # what `metrics.py` has a column for
     instances: int = 1
     launch: Mapping[str, Any] | None = None
     huge_pages_mb: float | None = None
@@ -54,6 +55,15 @@ class LadderRow:
     torch: str | None = None  # the installed version, as stacks differ in it
     commit: str = ""
     environment: str = ""
+
+    @property
+    def top1_agreement(self) -> float | None:
+        """Return the share of images with the first class of fp32."""
+        return self.facts.get("top1_agreement")
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the row as plain data."""
+        return {**columns.flat(self, "ladder"), "slower": self.slower}
 
     @property
     def slower(self) -> bool:
@@ -77,7 +87,7 @@ class LadderTable:
             "machine": self.machine,
             "model": self.model,
             "host": dict(self.host),
-            "rows": [{**asdict(row), "slower": row.slower} for row in self.rows],
+            "rows": [row.as_json() for row in self.rows],
             "notes": list(self.notes),
         }
 
@@ -175,7 +185,6 @@ def _row(
     if record["status"] != "ok":
         return LadderRow(**named)
     speed, instances = speeds[rung.name], record["instances"]
-    facts = record.get("facts", {})
     seconds = sorted(record.get("call_seconds", ()))
     tail = metrics.percentile(seconds, 0.95)
     huge = [worker["proof"]["huge_page_bytes"] for worker in instances]
@@ -196,9 +205,7 @@ def _row(
         times_first=_ratio(comparable.get(rung.name), comparable.get(first)),
         p50_ms=round(1e3 * record["median_seconds"], 2),
         p95_ms=None if tail is None else round(1e3 * tail, 2),
-        top1_agreement=_rounded(facts.get("track_top1_agreement"), 3),
-        sqnr_db=_rounded(facts.get("track_sqnr"), 1),
-        peak_memory_mb=_megabytes(record.get("instances_peak_resident_bytes")),
+        facts=columns.facts("ladder", partial(_fact, record), whole=True),
         instances=len(instances),
         launch={name: value for name, value in recorded.items() if name in LAUNCH_KEYS},
         huge_pages_mb=_megabytes(sum(huge)) if None not in huge else None,
@@ -211,8 +218,11 @@ def _ratio(speed: float | None, base: float | None) -> float | None:
     return round(speed / base, 2) if speed and base else None
 
 
-def _rounded(number: float | None, digits: int) -> float | None:
-    return None if number is None else round(number, digits)
+def _fact(record: Mapping[str, Any], metric: Metric) -> float | None:
+    """Return what a record says of a metric; memory is that of all instances together."""
+    if metric.evidence == "peak_resident_bytes":
+        return record.get(f"instances_{metric.evidence}")
+    return metric.recorded(record)
 
 
 def _megabytes(count: float | None) -> float | None:

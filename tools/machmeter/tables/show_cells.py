@@ -2,51 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 from rich.console import Console, Group
-from rich.table import Table as RichTable
 from rich.text import Text
 
+from machmeter.tables import columns
 from machmeter.tables.cells_table import Row, Table
+from machmeter.tables.columns import TextColumn
 from machmeter.text import table_width
 from machmeter.text.numbers import throughput_digits
 
-_OFFLINE = "offline"  # a column only where it was measured
-
-# Column title, how a row fills it, and whether the text is aligned right.
-_Column = tuple[str, Callable[[Row], str], bool]
-_COLUMNS: tuple[_Column, ...] = (
-    ("backend", lambda row: row.backend, False),
-    ("precision", lambda row: row.precision, False),
-    ("options", lambda row: row.options, False),
-    ("batch", lambda row: str(row.batch), True),
-    ("p50 ms", lambda row: number(row.p50_ms, 2), True),
-    ("p95 ms", lambda row: number(row.p95_ms, 2), True),
-    ("images/s", lambda row: number(row.images_per_second, throughput_digits(row.images_per_second or 0)), True),
-    (
-        _OFFLINE,
-        lambda row: number(row.offline_images_per_second, throughput_digits(row.offline_images_per_second or 0)),
-        True,
+_COLUMNS: tuple[TextColumn[Row], ...] = (
+    TextColumn(heading="backend", fill=lambda row: row.backend, order=1, right=False),
+    TextColumn(heading="precision", fill=lambda row: row.precision, order=2, right=False),
+    TextColumn(heading="options", fill=lambda row: row.options, order=3, right=False),
+    TextColumn(heading="batch", fill=lambda row: str(row.batch), order=4),
+    TextColumn(heading="p50 ms", fill=lambda row: number(row.p50_ms, 2), order=10, spare=70),
+    TextColumn(heading="p95 ms", fill=lambda row: number(row.p95_ms, 2), order=20, spare=10),
+    TextColumn(heading="images/s", fill=lambda row: speed(row.images_per_second), order=30),
+    TextColumn(heading="× eager", fill=lambda row: number(row.times_eager, 2), order=50),
+    TextColumn(
+        heading="× own fp32",
+        fill=lambda row: number(row.times_own_fp32, 2) + (" no gain" if row.no_gain else ""),
+        order=60,
+        spare=40,
     ),
-    ("× eager", lambda row: number(row.times_eager, 2), True),
-    ("× own fp32", lambda row: number(row.times_own_fp32, 2) + (" no gain" if row.no_gain else ""), True),
-    ("% peak", lambda row: number(row.percent_of_peak, 1), True),
-    ("top-1", lambda row: number(row.top1_agreement, 3), True),
-    ("SQNR dB", lambda row: number(row.sqnr_db, 1), True),
-    ("peak MB", lambda row: number(row.peak_memory_mb, 0), True),
+    TextColumn(heading="% peak", fill=lambda row: number(row.percent_of_peak, 1), order=70, spare=20),
 )
-# What a narrow terminal has no room for, first what is missed least. Speed and agreement always stay together.
-_SPARE = ("p95 ms", "% peak", "peak MB", "× own fp32", "SQNR dB", _OFFLINE, "p50 ms")
-
-WIDTH = 141  # characters that the widest row needs
+_OWN_WIDTH = 109  # characters that the widest row needs for these
 
 
 def number(value: float | None, digits: int) -> str:
     """Return `value` as it is shown, a dash where there is none."""
     return "–" if value is None else f"{value:.{digits}f}"
+
+
+def speed(value: float | None) -> str:
+    """Return images per second as they are shown, a dash where there are none."""
+    return number(value, throughput_digits(value or 0.0))
+
+
+def least_width() -> int:
+    """Return the characters that the widest row needs."""
+    return columns.terminal_width(_OWN_WIDTH, "cells")
 
 
 def print_table(table: Table, console: Console, width: int = 0) -> None:
@@ -55,24 +56,19 @@ def print_table(table: Table, console: Console, width: int = 0) -> None:
     In a terminal of `width` characters the columns that matter least are left out; 0 has room for all.
     """
     measured = [row for row in table.rows if row.status == "ok"]
-    offline = any(row.offline_images_per_second is not None for row in measured)
-    shown = [column for column in _COLUMNS if column[0] != _OFFLINE or offline]
-    columns, left_out = table_width.fit(shown, measured, width, _SPARE)
+    every = columns.in_terminal(_COLUMNS, "cells", measured)
+    chosen, left_out = columns.fit(every, measured, width)
     for line in [*machine_lines(table.machine, table.host), *_legend(table)]:
         console.print(line, highlight=False, soft_wrap=True)
     for model, rows in groupby(table.rows, key=lambda row: row.model):
-        console.print(_model_block(model, list(rows), columns))
+        console.print(_model_block(model, list(rows), chosen))
     for note in [*table_width.told(left_out), *table.notes]:
         console.print(f"note: {note}", style="yellow", highlight=False, soft_wrap=True, markup=False)
 
 
-def _model_block(model: str, rows: list[Row], columns: list[_Column]) -> Group:
+def _model_block(model: str, rows: list[Row], chosen: Sequence[TextColumn[Row]]) -> Group:
     measured = [row for row in rows if row.status == "ok"]
-    grid = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
-    for title, _, right in columns:
-        grid.add_column(title, justify="right" if right else "left", no_wrap=True)
-    for row in measured:
-        grid.add_row(*(fill(row) for _, fill, _ in columns))
+    grid = columns.grid(chosen, measured)
     parts: list[Any] = [Text(f"\n{model}", style="bold"), grid] if measured else [Text(f"\n{model}", style="bold")]
     for row in rows:
         name = " ".join(part for part in (row.backend, row.precision, row.options, f"batch {row.batch}") if part)
@@ -87,7 +83,7 @@ def _model_block(model: str, rows: list[Row], columns: list[_Column]) -> Group:
 def _answers(row: Row) -> str:
     if row.top1_agreement is None or "agreement" in row.reason:
         return ""
-    return f" (top-1 {row.top1_agreement:.3f}, {row.sqnr_db} dB)"
+    return f" ({', '.join(columns.in_words(row.facts, 'cells'))})"
 
 
 def machine_lines(machine: str, host: Mapping[str, Any]) -> list[str]:

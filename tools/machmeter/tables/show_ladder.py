@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from rich.console import Console
-from rich.table import Table as RichTable
 from rich.text import Text
 
+from machmeter.tables import columns
+from machmeter.tables.columns import TextColumn
 from machmeter.tables.ladder_table import LadderRow, LadderTable
-from machmeter.tables.show_cells import machine_lines, number
+from machmeter.tables.show_cells import machine_lines, number, speed
 from machmeter.text import table_width
-from machmeter.text.numbers import throughput_digits
 
-WIDTH = 118  # characters that the widest row needs
-
-_COLUMNS: tuple[tuple[str, Callable[[LadderRow], str], bool], ...] = (
-    ("rung", lambda row: row.rung, False),
-    ("on", lambda row: row.on or "", False),
-    ("runs", lambda row: f"{row.backend} {row.precision}", False),
-    ("batch", lambda row: str(row.batch), True),
-    ("images/s", lambda row: number(row.images_per_second, throughput_digits(row.images_per_second or 0)), True),
-    ("× on", lambda row: number(row.times_below, 2) + (" slower" if row.slower else ""), True),
-    ("× first", lambda row: number(row.times_first, 2), True),
-    ("p50 ms", lambda row: number(row.p50_ms, 2), True),
-    ("top-1", lambda row: number(row.top1_agreement, 3), True),
-    ("SQNR dB", lambda row: number(row.sqnr_db, 1), True),
-    ("peak MB", lambda row: number(row.peak_memory_mb, 0), True),
+_COLUMNS: tuple[TextColumn[LadderRow], ...] = (
+    TextColumn(heading="rung", fill=lambda row: row.rung, order=1, right=False),
+    TextColumn(heading="on", fill=lambda row: row.on or "", order=2, right=False),
+    TextColumn(heading="runs", fill=lambda row: f"{row.backend} {row.precision}", order=3, right=False, spare=80),
+    TextColumn(heading="batch", fill=lambda row: str(row.batch), order=4, spare=90),
+    TextColumn(heading="images/s", fill=lambda row: speed(row.images_per_second), order=30),
+    TextColumn(
+        heading="× on",
+        fill=lambda row: number(row.times_below, 2) + (" slower" if row.slower else ""),
+        order=50,
+    ),
+    TextColumn(heading="× first", fill=lambda row: number(row.times_first, 2), order=55),
+    TextColumn(heading="p50 ms", fill=lambda row: number(row.p50_ms, 2), order=60, spare=25),
 )
-# What a narrow terminal has no room for, first what is missed least.
-_SPARE = ("p50 ms", "peak MB", "SQNR dB", "runs", "batch")
+_OWN_WIDTH = 94  # characters that the widest row needs for these
+
+
+def least_width() -> int:
+    """Return the characters that the widest row needs."""
+    return columns.terminal_width(_OWN_WIDTH, "ladder")
 
 
 def print_ladder(table: LadderTable, console: Console, width: int = 0) -> None:
@@ -38,7 +39,8 @@ def print_ladder(table: LadderTable, console: Console, width: int = 0) -> None:
     In a terminal of `width` characters the columns that matter least are left out; 0 has room for all.
     """
     measured = [row for row in table.rows if row.status == "ok"]
-    columns, left_out = table_width.fit(_COLUMNS, measured, width, _SPARE)
+    every = columns.in_terminal(_COLUMNS, "ladder", measured)
+    chosen, left_out = columns.fit(every, measured, width)
     for line in machine_lines(table.machine, table.host):
         console.print(line, highlight=False, soft_wrap=True)
     console.print(
@@ -46,13 +48,8 @@ def print_ladder(table: LadderTable, console: Console, width: int = 0) -> None:
         highlight=False,
         soft_wrap=True,
     )
-    grid = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
-    for title, _, right in columns:
-        grid.add_column(title, justify="right" if right else "left", no_wrap=True)
-    for row in measured:
-        grid.add_row(*(fill(row) for _, fill, _ in columns))
     console.print(Text(f"\n{table.model}", style="bold"))
-    console.print(grid)
+    console.print(columns.grid(chosen, measured))
     for row in table.rows:
         if row.status != "ok":
             style = "red" if row.status == "failed" else "dim"

@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
 from rich.console import Console, Group
-from rich.table import Table as RichTable
 from rich.text import Text
 
+from machmeter.tables import columns
+from machmeter.tables.columns import TextColumn
+from machmeter.tables.show_cells import number, speed
 from machmeter.tables.versions_table import Row, Series, Versions
 from machmeter.text import table_width
-from machmeter.text.numbers import throughput_digits
 
-# Column title, how a row fills it, and whether the text is aligned right.
-_Column = tuple[str, Callable[[Row], str], bool]
-_COLUMNS: tuple[_Column, ...] = (
-    ("version", lambda row: row.version, False),
-    ("released", lambda row: row.released or "–", False),
-    ("images/s", lambda row: _speed(row), True),
-    ("change", lambda row: "–" if row.change_percent is None else f"{row.change_percent:+.1f} %", True),
-    ("p50 ms", lambda row: _number(row.p50_ms, 2), True),
-    ("top-1", lambda row: _number(row.top1_agreement, 3), True),
-    ("SQNR dB", lambda row: _number(row.sqnr_db, 1), True),
-    ("peak MB", lambda row: _number(row.peak_memory_mb, 0), True),
-    ("samples", lambda row: "–" if row.samples is None else str(row.samples), True),
+_COLUMNS: tuple[TextColumn[Row], ...] = (
+    TextColumn(heading="version", fill=lambda row: row.version, order=1, right=False),
+    TextColumn(heading="released", fill=lambda row: row.released or "–", order=2, right=False, spare=80),
+    TextColumn(heading="images/s", fill=lambda row: _speed(row), order=30),
+    TextColumn(
+        heading="change",
+        fill=lambda row: "–" if row.change_percent is None else f"{row.change_percent:+.1f} %",
+        order=50,
+    ),
+    TextColumn(heading="p50 ms", fill=lambda row: number(row.p50_ms, 2), order=60),
+    TextColumn(
+        heading="samples", fill=lambda row: "–" if row.samples is None else str(row.samples), order=900, spare=5
+    ),
 )
+_OWN_WIDTH = 76  # characters that the widest row needs for these
 
-# What a narrow terminal has no room for, first what is missed least.
-_SPARE = ("samples", "peak MB", "SQNR dB", "released")
 
-WIDTH = 100  # characters that the widest row needs
+def least_width() -> int:
+    """Return the characters that the widest row needs."""
+    return columns.terminal_width(_OWN_WIDTH, "versions")
 
 
 def print_versions(versions: Versions, console: Console, width: int = 0) -> None:
@@ -39,7 +42,8 @@ def print_versions(versions: Versions, console: Console, width: int = 0) -> None
 
     In a terminal of `width` characters the columns that matter least are left out; 0 has room for all.
     """
-    columns, left_out = table_width.fit(_COLUMNS, [row for item in versions.series for row in item.rows], width, _SPARE)
+    rows = [row for item in versions.series for row in item.rows]
+    chosen, left_out = columns.fit(columns.in_terminal(_COLUMNS, "versions", rows), rows, width)
     host = versions.host
     processor = f": {host['cpu']['model']}, {host.get('thread_budget')} threads" if host.get("cpu") else ""
     console.print(f"machine {versions.machine}{processor}", highlight=False, soft_wrap=True, markup=False)
@@ -51,19 +55,17 @@ def print_versions(versions: Versions, console: Console, width: int = 0) -> None
     for library, series in groupby(versions.series, key=lambda item: item.library):
         console.print(Text(f"\nversions of {library}", style="bold underline"))
         for item in series:
-            console.print(_block(item, columns))
+            console.print(_block(item, chosen))
     for note in [*table_width.told(left_out), *versions.notes]:
         console.print(f"note: {note}", style="yellow", highlight=False, soft_wrap=True, markup=False)
 
 
-def _block(series: Series, columns: list[_Column]) -> Group:
-    grid = RichTable(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
-    for title, _, right in columns:
-        grid.add_column(title, justify="right" if right else "left", no_wrap=True)
-    for row in series.rows:
-        grid.add_row(*(fill(row) for _, fill, _ in columns))
+def _block(series: Series, chosen: Sequence[TextColumn[Row]]) -> Group:
     parts = (series.model, series.backend, series.precision, series.options, f"batch {series.batch}")
-    lines: list[Any] = [Text("\n" + " ".join(part for part in parts if part), style="bold"), grid]
+    lines: list[Any] = [
+        Text("\n" + " ".join(part for part in parts if part), style="bold"),
+        columns.grid(chosen, series.rows),
+    ]
     for row in series.rows:
         if row.status != "ok":
             style = "red" if row.status == "failed" else "dim"
@@ -75,10 +77,4 @@ def _block(series: Series, columns: list[_Column]) -> Group:
 
 
 def _speed(row: Row) -> str:
-    if row.images_per_second is None:
-        return row.status
-    return _number(row.images_per_second, throughput_digits(row.images_per_second))
-
-
-def _number(value: float | None, digits: int) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"
+    return row.status if row.images_per_second is None else speed(row.images_per_second)

@@ -7,14 +7,16 @@ threads; where something else differs a note says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from machmeter import asv_names, json_shape, metrics
 from machmeter.machine import disturbance
+from machmeter.metrics import Metric
 from machmeter.running.releases import in_order
 from machmeter.store import evidence
+from machmeter.tables import columns
 from machmeter.tables.cells_table import Status
 from machmeter.text.numbers import throughput_digits
 from machmeter.workload import cells, models, pinned
@@ -36,12 +38,14 @@ class Row:
     change_percent: float | None = None  # of images/s, against the version before that has an undisturbed number
     against: str | None = None
     p50_ms: float | None = None
-    top1_agreement: float | None = None
-    sqnr_db: float | None = None
-    peak_memory_mb: float | None = None
+    facts: columns.Facts = field(default_factory=dict)  # what `metrics.py` has a column for
     samples: int | None = None
     artifact: str | None = None  # the digest's first digits
     commit: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the row as plain data."""
+        return columns.flat(self, "versions")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +60,11 @@ class Series:
     batch: int
     rows: tuple[Row, ...]
     notes: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the series as plain data."""
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {**plain, "rows": [row.as_json() for row in self.rows]}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +81,7 @@ class Versions:
         return {
             "machine": self.machine,
             "host": dict(self.host),
-            "series": [asdict(item) for item in self.series],
+            "series": [item.as_json() for item in self.series],
             "notes": list(self.notes),
         }
 
@@ -143,10 +152,14 @@ class _Attempt:
         timed = self._timed()
         return int(timed["samples"]) if timed else None
 
-    def peak_bytes(self) -> float | None:
+    def measured(self, metric: Metric) -> float | None:
+        """Return what is on record of a metric; what only a process of its own can tell, of that process alone."""
+        if self.seconds() is None and metric.evidence:
+            return None
         for record in self.records:
-            if record.get("benchmark") == "peakmem_forward":
-                return record.get("peak_resident_bytes")
+            alone = metric.evidence and record.get("benchmark") != metric.benchmark
+            if not alone and (found := metric.recorded(record)) is not None:
+                return found
         return None
 
     def _timed(self) -> Mapping[str, Any] | None:
@@ -237,7 +250,6 @@ def _row(cell: Cell, attempt: _Attempt, before: _Attempt | None) -> Row:
     earlier = before.seconds() if before and comparable else None
     speed = metrics.images_per_second(seconds, cell.batch) if seconds else None
     digest = attempt.digest()
-    peak = attempt.peak_bytes() if seconds else None
     return Row(
         version=attempt.version,
         released=attempt.released,
@@ -247,9 +259,7 @@ def _row(cell: Cell, attempt: _Attempt, before: _Attempt | None) -> Row:
         change_percent=_rounded(100.0 * (earlier / seconds - 1.0), 1) if earlier and seconds else None,
         against=before.version if before and earlier else None,
         p50_ms=_rounded(1e3 * seconds, 2) if seconds else None,
-        top1_agreement=_rounded(attempt.fact("facts", "track_top1_agreement"), 3),
-        sqnr_db=_rounded(attempt.fact("facts", "track_sqnr"), 1),
-        peak_memory_mb=_rounded(peak / 1e6 if peak else None, 0),
+        facts=columns.facts("versions", attempt.measured),
         samples=attempt.samples(),
         artifact=digest[:12] if digest else None,
         commit=attempt.commit[:8],

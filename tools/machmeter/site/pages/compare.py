@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from typing import Any, Literal
 
+from machmeter import metrics
 from machmeter.compare import runs
 from machmeter.history.data import History, Machine, Run, Series
 from machmeter.metrics import Direction
@@ -172,19 +173,27 @@ def _label(run: Run, history: History) -> str:
     return f"{commit_name(commit)} ({numbers_module.day(commit.date)})"
 
 
-# What of a swept version is compared: attribute, title, unit, direction.
-_METRICS: tuple[tuple[str, str, str, Direction], ...] = (
+# What of a swept version is compared beside the metrics that `metrics.py` shows of it: key, title, unit, direction.
+_OWN: tuple[tuple[str, str, str, Direction], ...] = (
     ("images_per_second", "throughput", "images/s", "higher"),
     ("p50_ms", "latency", "ms", "lower"),
-    ("top1_agreement", "top-1 agreement", "fraction", "higher"),
-    ("sqnr_db", "SQNR", "dB", "higher"),
-    ("peak_memory_mb", "peak memory", "MB", "lower"),
 )
+
+
+def _metrics() -> list[tuple[str, str, str, Direction]]:
+    return [
+        *_OWN,
+        *(
+            (column.key, column.title or metric.title, column.unit, metric.better)
+            for metric, column in metrics.in_table("versions")
+        ),
+    ]
 
 
 def versions(site: Site, own: Own) -> dict[str, Any]:
     """Return the swept versions of each machine as columns: what `data/versions.json` holds."""
     found: dict[str, Any] = {}
+    compared = _metrics()
     for machine in site.history.machines:
         built = own.versions.get(machine.key)
         columns: dict[str, dict[str, Any]] = {}
@@ -194,9 +203,10 @@ def versions(site: Site, own: Own) -> dict[str, Any]:
                     f"{item.library}@{row.version}",
                     {"library": item.library, "version": row.version, "released": row.released, "numbers": {}},
                 )
-                numbers = {title: getattr(row, attribute) for attribute, title, _, _ in _METRICS}
+                plain = row.as_json()
+                numbers = {title: plain[key] for key, title, _, _ in compared}
                 column["numbers"][cell(item)] = {**numbers, "status": row.status, "reason": row.reason}
         if columns:
             found[machine.slug] = columns
-    metrics = [{"title": title, "unit": unit, "direction": better} for _, title, unit, better in _METRICS]
-    return {"schema": 1, "metrics": metrics, "machines": found}
+    listed = [{"title": title, "unit": unit, "direction": better} for _, title, unit, better in compared]
+    return {"schema": 1, "metrics": listed, "machines": found}

@@ -211,7 +211,7 @@ def _bars(model: str, measured: list[Row], best: Row | None, exact: Row | None) 
 def _best(row: Row) -> dict[str, str]:
     answers = [
         f"top-1 agreement {row.top1_agreement:.3f}" if row.top1_agreement is not None else "",
-        f"SQNR {row.sqnr_db:.1f} dB" if row.sqnr_db is not None else "",
+        f"SQNR {sqnr:.1f} dB" if (sqnr := row.facts.get("sqnr_db")) is not None else "",
     ]
     return {
         "name": configuration(row),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from machmeter.history.data import History, Machine
@@ -42,7 +41,7 @@ def context(link: ModelLink, site: Site, own: Own) -> dict[str, Any]:
             "caption": f"Every measured configuration of {name} on {machine.name}, fastest first",
             "notes": _notes(built, rows),
             "rows": [_row(row, machine, site.history) for row in measured],
-            "offline": any(row.offline_images_per_second is not None for row in measured),
+            "offline": any(row.facts.get("offline_images_per_second") is not None for row in measured),
             **_fidelity(measured, backends),
             "scaling": _scaling(measured, backends, name),
             "claims": _claims(name, rows, climbed),
@@ -94,7 +93,7 @@ def _row(row: Row, machine: Machine, history: History) -> dict[str, Any]:
     device = "" if "." in row.backend else "cpu."  # "cuda.eager" says its own
     name = f"{device}{row.backend}.{row.model}.time_forward"
     benchmark = next((item for item in history.benchmarks if item.name == name), None)
-    found = asdict(row)
+    found = row.as_json()
     found["disturbed"] = row.reason if row.status == "ok" and disturbance.MARK in (row.reason or "") else ""
     found["href"] = history_href(benchmark) if benchmark else "benchmarks.html"
     return found
@@ -121,10 +120,10 @@ def _fidelity(measured: Sequence[Row], backends: list[str]) -> dict[str, Any]:
         ("sqnr_db", f"SQNR dB, {CLEAN_DB:.0f} stands for any above"),
         ("top1_agreement", "top-1 agreement"),
     ):
-        rows = [row for row in measured if getattr(row, what) is not None]
+        rows = [row for row in measured if row.facts.get(what) is not None]
         if len(rows) < 2:
             continue
-        at = [(min(float(getattr(row, what)), CLEAN_DB), row.images_per_second or 0.0) for row in rows]
+        at = [(min(row.facts[what] or 0.0, CLEAN_DB), row.images_per_second or 0.0) for row in rows]
         best = plots.pareto(at)
         points = [
             plots.Point(name=configuration(row), x=x, y=y, index=backends.index(row.backend), front=number in best)
@@ -145,7 +144,12 @@ def _fidelity(measured: Sequence[Row], backends: list[str]) -> dict[str, Any]:
             {"name": name, "swatch": svg.swatch(number, dot=True)} for number, name in enumerate(backends)
         ],
         "front": [
-            {"name": configuration(row), "y": row.images_per_second, "sqnr": row.sqnr_db, "top1": row.top1_agreement}
+            {
+                "name": configuration(row),
+                "y": row.images_per_second,
+                "sqnr": row.facts.get("sqnr_db"),
+                "top1": row.top1_agreement,
+            }
             for row in sorted(front, key=lambda row: -(row.images_per_second or 0.0))
         ],
         "front_axis": "SQNR or top-1 agreement",
@@ -226,7 +230,7 @@ def _ladder(built: LadderTable) -> dict[str, Any]:
     ]
     return {
         "svg": plots.ladder(bars, label=f"The tuning ladder of {built.model}: images per second of {len(bars)} rungs"),
-        "rows": [{**asdict(row), "slower": row.slower, "on": titles.get(row.on or "")} for row in measured],
+        "rows": [{**row.as_json(), "on": titles.get(row.on or "")} for row in measured],
         "others": [
             {"status": row.status, "title": row.title, "reason": row.reason} for row in built.rows if row.status != "ok"
         ],

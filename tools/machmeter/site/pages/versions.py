@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from markupsafe import Markup
@@ -58,7 +57,7 @@ def _library(name: str, built: Versions) -> dict[str, Any]:
                 "series": [
                     {
                         "name": cell(item).removeprefix(f"{model} "),
-                        "rows": [asdict(row) for row in item.rows],
+                        "rows": [row.as_json() for row in item.rows],
                         "notes": list(item.notes),
                     }
                     for item in chosen
@@ -75,7 +74,7 @@ def _plot(series: list[Series], what: str, unit: str, label: str) -> Markup | No
         plots.Line(
             name=cell(item),
             x=[place[row.version] for row in item.rows],
-            y=[value if (value := getattr(row, what)) is not None else float("nan") for row in item.rows],
+            y=[value if (value := row.as_json()[what]) is not None else float("nan") for row in item.rows],
             index=number,
             dashed=svg.dash(number),
         )
