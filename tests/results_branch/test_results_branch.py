@@ -26,7 +26,8 @@ from machmeter.machine import process
 from machmeter.results_branch import paths as paths_module
 from machmeter.results_branch import scratch
 from machmeter.site import build
-from machmeter.store import evidence, values
+from machmeter.store import evidence
+from machmeter.store import values as cell_values
 from machmeter.store.columns import OK
 
 STEM = f"{asvstore.commit_hash(1)[:8]}-env"
@@ -780,7 +781,7 @@ def test_the_newest_value_of_each_benchmark_counts(tmp_path: Path) -> None:
     values = {series.benchmark.name: series.value.tolist() for series in history.series}
     assert values == {"b.time_a": [1.0], "b.time_b": [2.0]}
     assert len(history.runs) == 1
-    (file,), _ = values.read_all(tmp_path)
+    (file,), _ = cell_values.read_all(tmp_path)
     assert {name: value.number for (name, _), value in file.values.items()} == {"b.time_a": 1.0, "b.time_b": 2.0}
 
 
@@ -805,7 +806,7 @@ def test_a_newer_failure_counts_and_what_was_skipped_does_not(tmp_path: Path) ->
     series = {item.benchmark.name: item for item in read(tmp_path).series}
     assert series["time_a"].state.tolist() != [OK]
     assert (series["time_b"].state.tolist(), series["time_b"].value.tolist()) == ([OK], [1.0])
-    (file,), _ = values.read_all(tmp_path)
+    (file,), _ = cell_values.read_all(tmp_path)
     assert {name: value.number for (name, _), value in file.values.items()} == {"time_a": None, "time_b": 1.0}
 
 
