@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import generate_own_store
 import pytest
 
+import generate_own_store
 from machmeter.history.read import read
 from machmeter.results_branch import collect
 from machmeter.site import build
@@ -65,9 +65,7 @@ def test_the_site_has_models_a_ladder_and_a_sweep(store: Path, tmp_path: Path) -
     request = build.Request(results=store / "results", output=tmp_path / "html", title="own")
     build.run(request, lambda *_: None)
     assert {path.relative_to(tmp_path / "html/model").as_posix() for path in tmp_path.glob("html/model/*/*.html")} == {
-        f"{machine}/{model}.html"
-        for machine in ("xeon-amx", "epyc", "old", "gpu")
-        for model in ("ResNet50", "ViTB16")
+        f"{machine}/{model}.html" for machine in ("xeon-amx", "epyc", "old", "gpu") for model in ("ResNet50", "ViTB16")
     }
     page = (tmp_path / "html/model/xeon-amx/ResNet50.html").read_text()
     assert "The tuning ladder of ResNet50" in page
