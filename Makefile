@@ -101,7 +101,7 @@ lint-workflows: $(VENV)/.dev  ## Check .github/ (needs no network)
 bench-harness: setup  ## Measure what our harness itself costs, against each runtime's own tools
 	$(BIN)/python tools/experiments/bench_harness.py
 
-bench-site: setup node_modules/.site  ## Measure building the site of a large generated store (BENCH=--publish: asv's own pages too)
+bench-site: setup node_modules/.site  ## Measure building the sites of two large generated stores, a foreign one and our own (BENCH=--publish: asv's own pages too)
 	$(BIN)/python tools/experiments/bench_site.py $(BENCH)
 
 bench-changes: $(VENV)/.dev  ## Try detectors of steps, asv's among them, on simulated histories (a minute on 2 idle cores)
