@@ -269,8 +269,8 @@ def test_memory_needs_few_processes(count: int, factor: float, verdict: str) -> 
     ("base", "head", "verdict", "words"),
     [
         (0, 0, "no change", ("unchanged at 0 B", "unchanged at 0 ns")),
-        (0, 5, "regression", ("was 0 B, is 5.000 B", "was 0 ns, is 5.000 s")),
-        (5, 0, "improvement", ("was 5.000 B, is 0 B", "was 5.000 s, is 0 ns")),
+        (0, 5, "regression", ("from 0 B to 5.000 B", "from 0 ns to 5.000 s")),
+        (5, 0, "improvement", ("from 5.000 B to 0 B", "from 5.000 s to 0 ns")),
     ],
 )
 def test_ratios_that_do_not_exist_are_words(base: float, head: float, verdict: str, words: tuple[str, str]) -> None:

@@ -106,7 +106,7 @@ def test_every_change_has_its_interval_or_says_why_there_is_none() -> None:
                     pairs=1),
             finding(metric="time_other", ratio=4.0, low=3.9, high=4.1, base=1.0, head=4.0),
             finding(metric="track_errors", unit="errors", base=0.0, head=5.0, ratio=None, low=None, high=None,
-                    words="was 0, is 5"),
+                    words="from 0 to 5"),
         ],
     )  # fmt: skip
     rows = [line.split(" | ", 1)[1] for line in markdown.render(found).splitlines() if line.startswith("| `cpu")]
@@ -117,7 +117,7 @@ def test_every_change_has_its_interval_or_says_why_there_is_none() -> None:
         "signal to quantization noise | 30.00 dB | 21.50 dB | \N{MINUS SIGN}8.5 dB (one value each) |",
         "artifact size | 1.000 MB | 2.000 MB | +100.0 % (one value each) |",
         "`time_other` | 1.000 s | 4.000 s | × 4.00 (3.90 to 4.10) |",
-        "`track_errors` | `0 errors` | `5.000 errors` | `was 0, is 5` |",
+        "`track_errors` | `0 errors` | `5.000 errors` | `from 0 to 5` |",
     ]
 
 

@@ -1,4 +1,4 @@
-"""Two runs side by side, and how things stand now: exact lists and words from small stores."""
+"""Two runs side by side: exact lists and words from small stores."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 
-from helpers.asv_files import DAY, result, write
-from machmeter.compare import runs as comparing
-from machmeter.compare.runs import Comparison, column, compare
-from machmeter.history.missing import missing, standings
+from helpers.asv_files import result, write
+from helpers.number_pairs import PAIRS, Pair
+from machmeter.compare.runs import ORDER, Comparison, Verdict, column, compare
 from machmeter.history.read import read
-from machmeter.store.columns import FAILED
 
 NAN = float("nan")
 
@@ -26,41 +24,61 @@ def compared(folder: Path, base: dict[str, Any], head: dict[str, Any], **of_head
     return compare(column(history, first), column(history, second))
 
 
+def names(found: Comparison, verdict: Verdict) -> list[str]:
+    return [row.about.benchmark.name for row in found.rows if row.verdict == verdict]
+
+
 def test_both_directions_are_judged(tmp_path: Path) -> None:
-    """J1: a throughput that halves is worse, a time that halves is better, and without a direction it is different."""
+    """J1: a throughput that halves is worse, a time that halves is better, and without a direction it is a change."""
     described = {"m.track_rate": {"unit": "images/s"}, "m.track_other": {"unit": "things"}}
     (tmp_path / "benchmarks.json").write_text(json.dumps(described))
-    names = ("m.track_rate", "m.time_x", "m.track_other")
-    found = compared(tmp_path, {name: result([2.0]) for name in names}, {name: result([1.0]) for name in names})
-    assert {pair.head.benchmark.name: (pair.ratio, pair.verdict, pair.words) for pair in found.pairs} == {
-        "m.track_rate": (0.5, "worse", "0.5"),
-        "m.time_x": (0.5, "better", "0.5"),
-        "m.track_other": (0.5, "different", "0.5"),
-    }
-    assert found.pairs[0].verdict == "worse"  # of equal effects, what is worse comes first
+    benchmarks = ("m.track_rate", "m.time_x", "m.track_other")
+    found = compared(
+        tmp_path, {name: result([2.0]) for name in benchmarks}, {name: result([1.0]) for name in benchmarks}
+    )
+    half = "\N{MINUS SIGN}50.0 %"
+    assert [(row.about.benchmark.name, row.verdict, row.words) for row in found.rows] == [
+        ("m.track_rate", "worse", half),
+        ("m.track_other", "change", half),
+        ("m.time_x", "better", half),
+    ]
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_a_pair_is_told_as_anywhere_else(tmp_path: Path, pair: Pair) -> None:
+    """J7: where there is no ratio there are words."""
+    name = {"dB": "m.track_sqnr", "fraction": "m.track_top1_agreement"}.get(pair.unit, "m.track_x")
+    (tmp_path / "benchmarks.json").write_text(json.dumps({name: {"unit": pair.unit}}))
+    (row,) = compared(tmp_path, {name: result([pair.before])}, {name: result([pair.after])}).rows
+    assert (row.verdict, row.words) == (pair.outcome, pair.words)
+    assert row.about.benchmark.direction == pair.direction
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "verdict", "words"),
+    ("name", "unit", "before", "after", "verdict"),
     [
-        (0, 0, "same", "unchanged at 0"),
-        (0, 5, "worse", "was 0, is 5"),
-        (5, 0, "better", "was 5, is 0"),
-        (-1, 1, "worse", "was -1, is 1"),
-        (1e-300, 1e300, "worse", "was 1e-300, is 1e+300"),
-        (3, 3, "same", "unchanged at 3"),
-        (4, 5, "worse", "1.25"),
+        ("m.time_forward", "seconds", 1.0, 1.019, "same"),
+        ("m.time_forward", "seconds", 1.0, 1.021, "worse"),
+        ("m.track_sqnr", "dB", 20.0, 19.5, "same"),
+        ("m.track_sqnr", "dB", -20.0, -21.5, "worse"),
+        ("m.track_top1_agreement", "fraction", 0.5, 0.504, "same"),
+        ("m.track_top1_agreement", "fraction", 0.5, 0.506, "better"),
+        ("m.mem_x", "bytes", 1000.0, 1020.0, "same"),
+        ("m.mem_x", "bytes", 1000.0, 1040.0, "worse"),
+        ("m.time_other", "seconds", 1.0, 1.04, "same"),
+        ("m.time_other", "seconds", -1.0, -1.04, "same"),
+        ("m.time_other", "seconds", 1.0, 0.94, "better"),
     ],
 )
-def test_ratios_that_do_not_exist_are_words(
-    tmp_path: Path, before: float, after: float, verdict: str, words: str
+def test_what_counts_is_what_counts_on_the_command_line(
+    tmp_path: Path, name: str, unit: str, before: float, after: float, verdict: str
 ) -> None:
-    """J7."""
-    (pair,) = compared(tmp_path, {"m.mem_x": result([before])}, {"m.mem_x": result([after])}).pairs
-    assert (pair.verdict, pair.words) == (verdict, words)
+    (tmp_path / "benchmarks.json").write_text(json.dumps({name: {"unit": unit}}))
+    (row,) = compared(tmp_path, {name: result([before])}, {name: result([after])}).rows
+    assert row.verdict == verdict
 
 
-def test_what_is_new_removed_or_failed_has_its_own_list(tmp_path: Path) -> None:
+def test_what_is_new_removed_or_failed_is_told(tmp_path: Path) -> None:
     found = compared(
         tmp_path,
         {
@@ -74,6 +92,7 @@ def test_what_is_new_removed_or_failed_has_its_own_list(tmp_path: Path) -> None:
         },
         {
             "m.time_came": result([1.0]),
+            "m.time_came_broken": result([None]),
             "m.time_broke": result([None]),
             "m.time_mended": result([1.0]),
             "m.time_never": result([None]),
@@ -82,18 +101,23 @@ def test_what_is_new_removed_or_failed_has_its_own_list(tmp_path: Path) -> None:
             "m.time_nothing": result([NAN]),
         },
     )
-    names = {
-        name: sorted(item.name for item in getattr(found, name))
-        for name in ("failed", "refused", "new", "removed", "still_without")
-    }
-    assert names == {
-        "failed": ["m.time_broke"],
-        "refused": ["m.time_other"],
-        "new": ["m.time_came", "m.time_mended"],
+    assert {verdict: names(found, verdict) for verdict in ORDER if names(found, verdict)} == {
+        "failed": ["m.time_broke", "m.time_came_broken"],
         "removed": ["m.time_gone", "m.time_skipped"],
-        "still_without": ["m.time_never"],
+        "fixed": ["m.time_mended"],
+        "new": ["m.time_came"],
+        "not comparable": ["m.time_other"],
     }
-    assert found.pairs == ()
+    assert [row.reason for row in found.rows] == [
+        "failed",
+        "failed",
+        "not in the newer run",
+        "skipped",
+        "failed",
+        "not in the older run",
+        "another version of the benchmark: it measures something else",
+    ]
+    assert found.summary == "7 numbers: 2 failed, 2 removed, 1 fixed, 1 new, 1 not comparable."
 
 
 def test_units_are_converted_or_refused(tmp_path: Path) -> None:
@@ -104,35 +128,40 @@ def test_units_are_converted_or_refused(tmp_path: Path) -> None:
         (tmp_path / name / "benchmarks.json").write_text(json.dumps({"m.track_x": {"unit": unit}}))
         history = read(tmp_path / name)
         columns[name] = column(history, history.runs[0])
-    (pair,) = compare(columns["ms"], columns["s"]).pairs
-    assert pair.ratio == 2.0
+    (row,) = compare(columns["ms"], columns["s"]).rows
+    assert row.words == "+100.0 %"
     refused = compare(columns["s"], columns["bytes"])
-    assert refused.pairs == ()
-    assert [item.reason for item in refused.refused] == ["the unit was seconds and is bytes"]
+    assert [(row.verdict, row.reason) for row in refused.rows] == [
+        ("not comparable", "the unit was seconds and is bytes")
+    ]
 
 
 def test_the_mean_is_over_what_both_have_and_says_how_many(tmp_path: Path) -> None:
-    """J9: times and rates have a mean of their own."""
-    (tmp_path / "benchmarks.json").write_text(json.dumps({"m.track_r": {"unit": "x/s"}}))
+    """J9: of times and rates, by how much they became better; shares and decibels have none."""
+    (tmp_path / "benchmarks.json").write_text(
+        json.dumps({"m.track_r": {"unit": "x/s"}, "m.track_sqnr": {"unit": "dB"}})
+    )
     found = compared(
         tmp_path,
-        {"m.time_a": result([1.0, 1.0, 0.0], [["1", "2", "3"]]), "m.track_r": result([1.0]), "m.time_b": result([9.0])},
-        {"m.time_a": result([2.0, 8.0, 5.0], [["1", "2", "3"]]), "m.track_r": result([3.0]), "m.time_c": result([9.0])},
-    )
-    assert {what: (pytest.approx(mean), count) for what, (mean, count) in found.means.items()} == {
-        "seconds, lower is better": (4.0, 2),
-        "x/s, higher is better": (3.0, 1),
-    }
+        {"m.time_a": result([1.0, 1.0, 0.0], [["1", "2", "3"]]), "m.track_r": result([1.0]), "m.time_b": result([9.0]),
+         "m.track_sqnr": result([9.0])},
+        {"m.time_a": result([2.0, 8.0, 5.0], [["1", "2", "3"]]), "m.track_r": result([2.0]), "m.time_c": result([9.0]),
+         "m.track_sqnr": result([99.0])},
+    )  # fmt: skip
+    mean = " Geometric mean ×0.5000 (above 1 is better) over the 3 that both have."
+    assert found.summary == f"7 numbers: 1 removed, 3 worse, 2 better, 1 new.{mean}"
+    assert compared(tmp_path / "none", {}, {}).summary == "These two have no number in common."
 
 
-def test_intervals_that_overlap_are_flagged(tmp_path: Path) -> None:
-    params = [["1", "2", "3"]]
+def test_what_the_intervals_of_a_series_hide_is_the_same(tmp_path: Path) -> None:
+    """The typical interval of the series counts, as what a page has to compare any two of its runs."""
+    params = [["1", "2"]]
     found = compared(
         tmp_path,
-        {"m.time_a": result([1.0, 1.0, 1.0], params, low=[0.9, 0.9, None], high=[1.1, 1.1, None])},
-        {"m.time_a": result([1.2, 1.3, 1.0], params, low=[1.0, 1.2, 0.9], high=[1.4, 1.4, 1.1])},
+        {"m.time_a": result([1.0, 1.0], params, low=[0.9, None], high=[1.1, None])},
+        {"m.time_a": result([1.19, 1.19], params, low=[1.0, None], high=[1.4, None])},
     )
-    assert {pair.head.params[0]: pair.overlap for pair in found.pairs} == {"1": True, "2": False, "3": None}
+    assert {row.about.params[0]: row.verdict for row in found.rows} == {"1": "same", "2": "worse"}
 
 
 def test_another_cpu_is_not_comparable(tmp_path: Path) -> None:
@@ -142,30 +171,3 @@ def test_another_cpu_is_not_comparable(tmp_path: Path) -> None:
     assert other.incomparable == "not comparable: CPU Some CPU → Other CPU"
     there = compared(tmp_path / "there", rows, rows, machine="there")
     assert there.incomparable == "not comparable: measured on here and on there"
-
-
-def test_a_run_is_found_by_its_names(tmp_path: Path) -> None:
-    write(tmp_path, 1, {"m.time_x": result([1.0])})
-    history = read(tmp_path)
-    run = history.runs[0]
-    assert comparing.find(history, "here", run.environment.slug, "0101") == run
-    assert comparing.find(history, "here", run.environment.key, "02") is None
-
-
-def test_what_has_no_number_is_listed_with_since_when(tmp_path: Path) -> None:
-    for number, values in enumerate([(1.0, 1.0, None), (None, 1.0, 1.0), (None, None, 1.0)]):
-        write(tmp_path, number, {"m.time_x": result(list(values), [["1", "2", "3"]])})
-    found = [(item.series.params, item.state, item.since, item.last_number) for item in missing(read(tmp_path))]
-    assert found == [(("1",), FAILED, 1, 0), (("2",), FAILED, 2, 1)]
-
-
-def test_how_old_the_newest_run_of_each_machine_is(tmp_path: Path) -> None:
-    """J16."""
-    start = 1_700_000_000_000
-    write(tmp_path, 1, {"m.time_x": result([1.0, None, NAN], [["1", "2", "3"]], started=start)})
-    write(tmp_path, 2, {"m.time_x": result([1.0], started=start + 20 * DAY)}, machine="new")
-    old, new = standings(read(tmp_path))
-    assert (old.machine.name, old.age_days, old.stale) == ("here", 20.0, True)
-    assert (old.cells, old.ok, old.failed, old.without, old.failed_share) == (3, 1, 1, 1, 0.5)
-    assert (new.machine.name, new.age_days, new.stale) == ("new", 0.0, False)
-    assert standings(read(tmp_path), now=start + 40 * DAY)[1].stale

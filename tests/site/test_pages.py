@@ -26,8 +26,6 @@ from machmeter.changes.judge import Change as Judged
 from machmeter.errors import MachmeterError, NoResults, SiteUnbuildable
 from machmeter.history.read import read
 from machmeter.site import build, history_plot, plots, serve, svg, swap
-from machmeter.site.data import encode
-from machmeter.site.pages import compare
 from machmeter.site.render import POLICY, find_folder
 from machmeter.text import numbers as numbers_module
 
@@ -539,25 +537,6 @@ def test_file_names_are_the_name_where_that_is_safe() -> None:
     assert re.fullmatch(r"a-b-[0-9a-f]{8}", numbers_module.slug("a/b"))
 
 
-@pytest.mark.parametrize(
-    ("base", "head", "direction", "noise", "verdict"),
-    [
-        (1.0, 1.5, "lower", 0.0, "worse"),
-        (100.0, 50.0, "higher", 0.0, "worse"),  # J1: a throughput that halves
-        (100.0, 50.0, "lower", 0.0, "better"),
-        (1.0, 1.01, "lower", 0.0, "same"),
-        (1.0, 1.2, "lower", 0.3, "same"),
-        (1.0, 1.5, None, 0.0, "change"),
-        (0.0, 5.0, "lower", 0.0, "change"),  # J7
-        (0.0, 0.0, "lower", 0.0, "same"),
-    ],
-)
-def test_two_numbers_are_judged_by_direction_and_noise(
-    base: float, head: float, direction: str | None, noise: float, verdict: str
-) -> None:
-    assert compare.judge(base, head, direction, noise)[0] == verdict  # type: ignore[arg-type]
-
-
 def test_a_series_is_thinned_to_the_ends_of_every_pixel() -> None:
     x, y = np.arange(1000) / 10, np.arange(1000) % 7.0
     across, down = history_plot.thin(x, y, 100)
@@ -597,66 +576,7 @@ def test_the_changes_of_a_series_are_those_that_were_judged(tmp_path: Path) -> N
         words="+100.0 %",
     )
     (change,) = build.shown(history, {series.key: [judged]})
-    assert (change.point, change.previous, change.effect, change.words) == (3, 2, 1.0, "+100.0 %")
-
-
-# ---------------------------------------------------------------------------------------------- the same in the browser
-
-NODE = shutil.which("node")
-
-
-def run_module(folder: Path, program: str) -> object:
-    """Run `program` as a module beside our own, and return what it prints as JSON."""
-    script = folder / "program.mjs"
-    modules = (ROOT / "site/static/js").as_uri()
-    script.write_text(program.replace("MODULES", modules), encoding="utf-8")
-    done = subprocess.run([NODE or "node", str(script)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-@pytest.mark.skipif(NODE is None, reason="node is not installed")
-def test_the_browser_writes_values_as_the_build_does(tmp_path: Path) -> None:
-    numbers = [0.0, 1.2e-9, 3.456e-7, 0.0372, 0.99949, 0.99951, 59.9999, 1234.6, 1e9, 245_400_000, -0.5, 7e-12, 3e12]
-    units = ["seconds", "bytes", "fraction", "images/s", "operations/s", "dB", "", "constructor"]
-    program = (
-        'import { value, percent } from "MODULES/words.js";\n'
-        f"const numbers = {json.dumps(numbers)}, units = {json.dumps(units)};\n"
-        "console.log(JSON.stringify(numbers.flatMap((n) => [percent(n), ...units.map((u) => value(n, u))])));"
-    )
-    expected = [
-        text
-        for n in numbers
-        for text in (numbers_module.percent(n), *(numbers_module.value(n, unit) for unit in units))
-    ]
-    assert run_module(tmp_path, program) == expected
-
-
-@pytest.mark.skipif(NODE is None, reason="node is not installed")
-@pytest.mark.parametrize(("spread", "width"), [(0.01, 2), (0.1, 2.5), (1.0, 3)])
-def test_the_browser_reads_columns_as_they_were_written(tmp_path: Path, spread: float, width: float) -> None:
-    generator = np.random.default_rng(5)
-    values = np.exp(spread * generator.normal(size=501).clip(-3, 3))
-    positions = np.flatnonzero(generator.random(900) < 0.6).astype(np.int32)[:501]
-    file = {
-        "commit": encode.positions(positions),
-        "state": encode.runs(np.zeros(len(positions), np.uint8)),
-        "version": encode.runs(np.repeat([0, 1], [10, len(positions) - 10])),
-        "current": 1,
-        "value": encode.pack(values[: len(positions)]),
-        "bounds": encode.bounds(
-            values[: len(positions)], values[: len(positions)] * 0.9, np.full(len(positions), np.nan)
-        ),
-    }
-    program = f'import {{ decode }} from "MODULES/decode.js";\nconsole.log(JSON.stringify(decode({json.dumps(file)})));'
-    found = run_module(tmp_path, program)
-    assert isinstance(found, dict)
-    assert found["position"] == positions.tolist()
-    assert file["value"]["width"] == width
-    np.testing.assert_allclose(found["value"], encode.unpack(file["value"], len(positions)), rtol=1e-12)
-    np.testing.assert_allclose(found["low"], values[: len(positions)] * 0.9, rtol=0.02)
-    assert set(found["high"]) == {None}
-    assert found["old"] == [True] * 10 + [False] * (len(positions) - 10)
+    assert (change.point, change.previous, change.size, change.words) == (3, 2, math.log(2.0), "+100.0 %")
 
 
 def test_days_below_a_plot_do_not_overlap() -> None:

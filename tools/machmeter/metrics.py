@@ -30,6 +30,10 @@ class Limit:
             return self.absolute / abs(base) if base else 0.0
         return self.once if once and self.once else self.relative
 
+    def least(self, base: float, *, once: bool = False) -> float:
+        """Return the smallest difference from `base` that counts, in the metric's own unit."""
+        return self.absolute or self.smallest(base, once=once) * abs(base)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Column:

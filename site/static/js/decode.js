@@ -5,16 +5,16 @@ LETTERS.forEach((letter, at) => { CODE[letter] = at; });
 const BASE = 90;
 // Characters a value, and the highest level they can say. Of 2.5, two values share five.
 const LEVELS = { 2: BASE ** 2 - 1, 2.5: 76842, 3: BASE ** 3 - 1 };
-export const COARSE_LEVELS = BASE ** 2 - 5;
+const COARSE_LEVELS = BASE ** 2 - 5;
 
-export function number(text, at, width) {
+function number(text, at, width) {
   let code = 0;
   for (let place = 0; place < width; place += 1) code = code * BASE + CODE[text.charCodeAt(at * width + place)];
   return code;
 }
 
 // [skip, take, skip, take, ...] as ascending positions.
-export function positions(pairs) {
+function positions(pairs) {
   const found = [];
   let at = 0;
   for (let pair = 0; pair < pairs.length; pair += 2) {
@@ -25,7 +25,7 @@ export function positions(pairs) {
 }
 
 // [count, value, count, value, ...] as values.
-export function runs(pairs) {
+function runs(pairs) {
   const found = [];
   for (let pair = 0; pair < pairs.length; pair += 2) for (let n = 0; n < pairs[pair]; n += 1) found.push(pairs[pair + 1]);
   return found;
@@ -84,4 +84,31 @@ export function decode(file) {
     next += 1;
   });
   return { ...file, position, state, version, value, low, high, old: version.map((code) => code !== file.current) };
+}
+
+// What a level of a column stands for: `as_read` in site/data/compare_columns.py reads it alike.
+function coarse(level, from, to, isEven) {
+  const share = level / COARSE_LEVELS;
+  if (isEven) return (1 - share) * from + share * to;
+  const [end, rest] = share <= 0.5 ? [from, share] : [to, share - 1];
+  const step = Math.exp((rest * (Math.log(to) - Math.log(from))) / 2);
+  return end * step * step;
+}
+
+// Codes above the levels, as site/data/compare_columns.py gives them; what the run does not have is null.
+const ABOVE = { 2: "failed", 3: "unreadable", 4: "skipped" };
+
+// What a run has of each series of scale.json: {value, state, spread, version}, or null.
+export function column(scale, block, place) {
+  const text = block.value[place % scale.runs_per_file];
+  const even = new Set(scale.even);
+  const versions = Object.fromEntries(Object.entries(scale.versions).map(([at, pairs]) => [at, runs(pairs)[place]]));
+  return scale.key.map((_, at) => {
+    const code = 2 * at < text.length ? number(text, at, 2) : COARSE_LEVELS + 4;
+    const isNumber = code <= COARSE_LEVELS;
+    const state = isNumber ? "ok" : ABOVE[code - COARSE_LEVELS];
+    if (!state) return null;
+    const value = isNumber ? coarse(code, scale.from[at], scale.to[at], even.has(at)) : null;
+    return { value, state, spread: scale.spread[at], version: versions[scale.benchmark[at]] ?? 0 };
+  });
 }

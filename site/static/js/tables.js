@@ -18,7 +18,7 @@ const collator = new Intl.Collator("en", { numeric: true });
 // What has no value stays at the end, whichever way the others go.
 export function compareKeys(a, b, descending) {
   if (a === null || b === null) return a === b ? 0 : a === null ? 1 : -1;
-  const order = typeof a === "number" && typeof b === "number" ? a - b : collator.compare(String(a), String(b));
+  const order = a === b ? 0 : typeof a === "number" && typeof b === "number" ? a - b : collator.compare(String(a), String(b));
   return descending ? -order : order;
 }
 

@@ -18,24 +18,39 @@ export function scale(unit, magnitude) {
   return chosen;
 }
 
+// Of two numbers that are as near, Python writes the even one, and toFixed and toExponential the larger one.
+function even(write, decimals) {
+  const [text, exact] = [write(decimals), write(decimals + 40)];
+  const [mantissa, exponent] = exact.split("e");
+  const end = mantissa.indexOf(".") + 1 + decimals;
+  const isTie = mantissa[end] === "5" && !/[1-9]/.test(mantissa.slice(end + 1));
+  if (!isTie || !/[13579]$/.test(text.split("e")[0])) return text;
+  return mantissa.slice(0, decimals ? end : end - 1) + (exponent ? `e${exponent}` : "");
+}
+
+function fixed(number, decimals) {
+  return even((places) => number.toFixed(places), decimals);
+}
+
 export function digits(value, significant = 4) {
   if (value === 0) return "0";
   const magnitude = Math.floor(Math.log10(Math.abs(value)));
-  if (magnitude < -6 || magnitude > 9) return value.toExponential(significant - 1);
-  return value.toFixed(Math.max(0, significant - 1 - magnitude));
+  if (magnitude < -6 || magnitude > 9) return even((places) => value.toExponential(places), significant - 1);
+  return fixed(value, Math.max(0, significant - 1 - magnitude));
 }
 
 export function value(number, unit) {
   if (number === null || number === undefined || !Number.isFinite(number)) return NONE;
   const [by, name] = scale(unit, Math.abs(number));
-  if (name === "fraction") return number.toFixed(3);
+  if (name === "fraction" && Math.abs(number) < 1e6) return fixed(number, 3);
   return `${digits(number / by)} ${name}`.trimEnd();
 }
 
-export function percent(number) {
-  if (number === null || number === undefined || !Number.isFinite(number)) return NONE;
-  const text = (100 * number).toFixed(1);
-  return `${number < 0 ? text.replace("-", "−") : "+" + text} %`;
+// A difference with its sign and one decimal; "0.0" has none.
+export function signed(number) {
+  const text = Math.abs(number) >= 1000 ? digits(number, 3) : fixed(number, 1);
+  if (!/[1-9]/.test(text)) return text.replace("-", "");
+  return `${number > 0 ? "+" : ""}${text}`.replaceAll("-", "−");
 }
 
 export const day = (milliseconds) => new Date(milliseconds).toISOString().slice(0, 10);

@@ -1,4 +1,4 @@
-"""Judge steps by the metric's direction, say them in words, and put the most important first.
+"""Judge steps by the metric's direction, say them in words, and weigh them.
 
 asv knows no direction: to it a throughput that halves has improved. Directions come from `metrics`, or from whoever
 describes a foreign benchmark; where there is none, a change is a change.
@@ -7,7 +7,7 @@ describes a foreign benchmark; where there is none, a change is a change.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from machmeter.changes.detect import Step
 from machmeter.changes.series import usable
 from machmeter.metrics import Direction
+from machmeter.text import two_numbers
 
 Verdict = Literal["regression", "improvement", "change"]
 
@@ -24,8 +25,11 @@ Verdict = Literal["regression", "improvement", "change"]
 WEIGHTS: dict[Verdict, float] = {"regression": 2.0, "change": 1.5, "improvement": 1.0}
 # From or to nothing has no factor; it ranks like this one, and so does any larger.
 LARGEST_FACTOR = 1000.0
-# From this factor on people say "20 times", not "+1900 %".
-TIMES = 3.0
+_VERDICTS: Mapping[two_numbers.Outcome, Verdict] = {
+    "better": "improvement",
+    "worse": "regression",
+    "change": "change",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,13 +51,13 @@ class Change:
     words: str
 
 
-def judge(values: npt.ArrayLike, steps: Iterable[Step], direction: Direction | None) -> list[Change]:
-    """Return the steps of a series, judged: in the order of the series. `direction` says which way is better."""
+def judge(values: npt.ArrayLike, steps: Iterable[Step], direction: Direction | None, unit: str = "") -> list[Change]:
+    """Return the steps of a series in `unit`, judged: in its order. `direction` says which way is better."""
     there = np.flatnonzero(usable(np.asarray(values, dtype=np.float64)))
-    return [_judged(step, int(there[there < step.index].max()), direction) for step in steps]
+    return [_judged(step, int(there[there < step.index].max()), direction, unit) for step in steps]
 
 
-def _judged(step: Step, last_before: int, direction: Direction | None) -> Change:
+def _judged(step: Step, last_before: int, direction: Direction | None, unit: str) -> Change:
     called = verdict(step.before, step.after, direction)
     return Change(
         index=step.index,
@@ -62,48 +66,19 @@ def _judged(step: Step, last_before: int, direction: Direction | None) -> Change
         after=step.after,
         p=step.p,
         verdict=called or "change",
-        ratio=ratio(step.before, step.after),
+        ratio=two_numbers.ratio(step.before, step.after),
         importance=WEIGHTS[called or "change"] * math.log2(_factor(step.before, step.after)),
-        words=words(step.before, step.after),
+        words=two_numbers.words(step.before, step.after, unit),
     )
 
 
 def verdict(before: float, after: float, direction: Direction | None) -> Verdict | None:
     """Say what a change is, by the metric's direction; None where there is no change."""
-    if before == after:
-        return None
-    if direction is None:
-        return "change"
-    return "improvement" if (after < before) == (direction == "lower") else "regression"
-
-
-def ratio(before: float, after: float) -> float | None:
-    """Return after over before, or None where one of them is zero or negative (or the ratio is no number)."""
-    if before <= 0 or after <= 0:
-        return None
-    found = after / before
-    return found if 0 < found < math.inf else None
-
-
-def words(before: float, after: float) -> str:
-    """Say the change without a unit: "+20.0 %", "× 12.0", "from 0 to 5"; never NaN or Infinity."""
-    if before == after:
-        return f"unchanged at {before:.6g}"
-    found = ratio(before, after)
-    if found is None:
-        return f"from {before:.6g} to {after:.6g}"
-    if found >= TIMES:
-        return f"× {found:.3g}"
-    return f"{100 * (found - 1):+.1f} %".replace("-", "\N{MINUS SIGN}")
-
-
-def most_important_first(changes: Sequence[Change]) -> list[Change]:
-    """Order changes, of one series or of many, by importance, and the newer first among equals."""
-    return sorted(changes, key=lambda change: (-change.importance, -change.index))
+    return _VERDICTS.get(two_numbers.outcome(before, after, direction))
 
 
 def _factor(before: float, after: float) -> float:
-    found = ratio(before, after)
+    found = two_numbers.ratio(before, after)
     if found is not None:
         return min(max(found, 1 / found), LARGEST_FACTOR)
     if before == after:

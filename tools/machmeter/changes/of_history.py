@@ -61,7 +61,7 @@ def find(
         if placed:
             only = np.full(len(item), np.nan)
             only[points] = item.value[points]
-            changes[item.key] += judge.judge(only, placed, item.benchmark.direction)
+            changes[item.key] += judge.judge(only, placed, item.benchmark.direction, item.benchmark.unit)
     return {key: sorted(some, key=lambda change: change.index) for key, some in changes.items()}
 
 

@@ -17,6 +17,7 @@ from machmeter.changes.judge import Change
 from machmeter.changes.of_history import Found, listed
 from machmeter.history import environment_changes
 from machmeter.history.data import History, Series
+from machmeter.text import two_numbers
 
 RECENT = 50  # points of a series: whoever begins to watch an old store does not want to hear of its past
 NEAR = 3  # points by which the place of a step may move as more points come
@@ -91,7 +92,7 @@ def _regression(history: History, item: Found, changes: Sequence[Change]) -> Reg
         first_bad=history.commits[item.commit].hash,
         before=change.before,
         now=now,
-        words=judge.words(change.before, now),
+        words=two_numbers.words(change.before, now, series.benchmark.unit),
         points=int(series.measured[change.index :].sum()),
         importance=change.importance,
         libraries=", ".join(packages),

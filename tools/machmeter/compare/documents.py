@@ -115,7 +115,7 @@ class Finding(Document, frozen=True, kw_only=True):
     q: Share | None = None  # p after Benjamini-Hochberg over the whole table
     minimum: Number = 0.0  # smallest relative change that counts for this metric
     pairs: Count = 0
-    words: Text = ""  # where a ratio says nothing: "was 0, is 5"; or why this was not judged
+    words: Text = ""  # where a ratio says nothing: "from 0 ns to 5.000 s"; or why this was not judged
 
 
 class Lone(Document, frozen=True, kw_only=True):

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from machmeter import metrics
-from machmeter.changes.judge import TIMES
 from machmeter.compare.documents import Comparison, Difference, Finding
-from machmeter.text import numbers
+from machmeter.text import numbers, two_numbers
 from machmeter.text.inert import code
 from machmeter.text.numbers import grouped
 
@@ -31,35 +30,51 @@ def metric(name: str) -> str:
 
 def value(number: float, unit: str) -> str:
     """Return a number with its unit."""
-    known = {metric.unit for metric in metrics.METRICS} | {"seconds", "bytes", ""}
-    return numbers.value(number, unit) if unit in known else code(f"{numbers.digits(number)} {unit}", 60, cell=True)
+    return numbers.value(number, unit) if _is_ours(unit) else code(f"{numbers.digits(number)} {unit}", 60, cell=True)
+
+
+def words(text: str, unit: str) -> str:
+    """Return words that `two_numbers` said of numbers in `unit`, which may be text of others."""
+    return text if _is_ours(unit) else code(text, cell=True)
+
+
+def _is_ours(unit: str) -> bool:
+    """Return whether `unit` is no text of others."""
+    return unit in ("seconds", "bytes", "") or any(metric.unit == unit for metric in metrics.METRICS)
 
 
 def change(finding: Finding) -> str:
     """Return by how much head differs from base, with the interval, or why there is none."""
-    difference = finding.head - finding.base
-    if finding.unit == "fraction" and finding.low is None:
-        return f"{numbers.signed(100 * difference)} points (one value each)"
-    if finding.unit == "dB" and finding.low is None:
-        return f"{numbers.signed(difference)} dB (one value each)"
+    if difference := two_numbers.difference(finding.head - finding.base, finding.unit):
+        return f"{difference} ({interval_of_difference(finding) or _without_interval(finding)})"
     if finding.ratio is None:
-        return code(finding.words or f"from {finding.base:.6g} to {finding.head:.6g}", cell=True)
+        return code(finding.words or two_numbers.words(finding.base, finding.head, finding.unit), cell=True)
     if finding.low is None or finding.high is None:
-        return (
-            f"{ratio(finding.ratio)} (no interval)" if finding.pairs > 1 else f"{ratio(finding.ratio)} (one value each)"
-        )
+        return f"{ratio(finding.ratio)} ({_without_interval(finding)})"
     return f"{ratio(finding.ratio)} ({interval(finding.ratio, finding.low, finding.high)})"
 
 
+def interval_of_difference(finding: Finding) -> str:
+    """Return the interval of a ratio in the unit of what it is the ratio of; "" where there is none."""
+    if finding.low is None or finding.high is None:
+        return ""
+    ends = [two_numbers.difference(finding.base * (end - 1), finding.unit) for end in (finding.low, finding.high)]
+    return " to ".join(end for end in ends if end)
+
+
+def _without_interval(finding: Finding) -> str:
+    return "no interval" if finding.pairs > 1 else "one value each"
+
+
 def ratio(found: float) -> str:
-    """Return a ratio as people say it: "+4.2 %", "× 3.4"."""
-    return f"{numbers.signed(100 * (found - 1))} %" if found < TIMES else f"× {numbers.digits(found, 3)}"
+    """Return a ratio as people say it: "+4.2 %", "× 3.40"."""
+    return two_numbers.factor(found)
 
 
 def interval(found: float, low: float, high: float) -> str:
     """Return the interval of a ratio, written as `ratio` writes the ratio itself."""
-    if found < TIMES:
-        return f"{numbers.signed(100 * (low - 1))} to {numbers.signed(100 * (high - 1))} %"
+    if found < two_numbers.TIMES:
+        return f"{two_numbers.percent(low).removesuffix(' %')} to {two_numbers.percent(high)}"
     return f"{numbers.digits(low, 3)} to {numbers.digits(high, 3)}"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from machmeter import metrics, units
 from machmeter.metrics import Limit
 
@@ -24,6 +26,15 @@ FALSE_DISCOVERIES = 0.05
 CONFIRMED = 0.005
 
 
+# What counts where nobody said it of the metric itself: half a point and one decibel are what a reader would notice.
+_OF_UNITS: Mapping[str, Limit] = {
+    "bytes": Limit(relative=0.01, once=0.03),
+    "fraction": Limit(absolute=0.005),
+    "dB": Limit(absolute=1.0),
+}
+_OF_OTHERS = Limit(relative=0.05)
+
+
 def follows_the_machine(metric: str, unit: str) -> bool:
     """Return whether a machine that becomes slower moves `metric`: not sizes, memory and shares of right answers."""
     found = limit(metric, units.base(unit)[1])
@@ -43,8 +54,4 @@ def cannot_be_negative(unit: str) -> bool:
 def limit(metric: str, unit: str) -> Limit:
     """Return what counts as a change of `metric`; of an unknown one, by its base `unit`."""
     known = next((item.limit for item in metrics.METRICS if item.benchmark == metric), None)
-    if known:
-        return known
-    if unit == "bytes":
-        return Limit(relative=0.01, once=0.03)
-    return Limit(relative=0.05)
+    return known or _OF_UNITS.get(unit, _OF_OTHERS)

@@ -1,25 +1,36 @@
-"""Two runs on one machine side by side: pairs of series, their ratio by direction, and what only one of them has.
+"""Two runs on one machine side by side: what became of every number that one of them has.
 
-Pure. This says what differs, by how much and which way is better; whether a difference is more than noise is only
-hinted at by asv's own intervals.
+Pure. Each run has one value of a number, so it is judged by its size alone, as `verdicts` judges what is known once;
+whether a difference is more than noise is only hinted at by the intervals that the series usually has.
+`site/static/js/two_runs.js` judges alike, by the rules that `rules` returns.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from machmeter.compare import limits
 from machmeter.history import environment_changes
 from machmeter.history.data import Benchmark, History, Run, Series
-from machmeter.metrics import Direction
+from machmeter.metrics import Limit
 from machmeter.store.columns import FAILED, NOT_AVAILABLE, NOT_RUN, OK, SKIPPED, STATES, UNREADABLE
+from machmeter.text import two_numbers
+from machmeter.text.numbers import digits, plural
 
-Verdict = Literal["better", "worse", "same", "different"]
+Verdict = Literal["failed", "removed", "worse", "change", "better", "fixed", "new", "not comparable", "same"]
 
+# In this order they are read.
+ORDER: tuple[Verdict, ...] = (
+    "failed", "removed", "worse", "change", "better", "fixed", "new", "not comparable", "same",
+)  # fmt: skip
+
+Rounding = Callable[[Series, float], float]
 Identity = tuple[str, tuple[str, ...]]  # benchmark and parameters
 
 
@@ -32,8 +43,7 @@ class Point:
     key: str  # of the series
     state: int
     value: float
-    low: float
-    high: float
+    spread: float  # half the interval that the series usually has, as a share of its values; NaN where it has none
     version: str
     reason: str = ""
 
@@ -47,195 +57,217 @@ class Column:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pair:
-    """A benchmark that has a number in both runs."""
+class Row:
+    """What became of one number."""
 
-    base: Point
-    head: Point
-    ratio: float | None  # head over base; None where one of them is zero or negative
     verdict: Verdict
-    overlap: bool | None  # of asv's intervals; None where one has none
-    words: str  # "1.25", "unchanged at 0", "was 0, is 5"
+    about: Point  # the newer of the two, where both are there
+    before: float | None  # None where the older run has no number
+    after: float | None
+    words: str = ""  # by how much: "+20.0 %", "from 0 ns to 5.000 s"; "" where that says nothing
+    reason: str = ""  # why there is no number, or why two are not compared
 
     @property
-    def effect(self) -> float:
-        """Return how large the difference is, whichever way: 0 for none, the logarithm of the factor, or infinity."""
-        if self.ratio is None:
-            return 0.0 if self.base.value == self.head.value else math.inf
-        return abs(math.log(self.ratio))
+    def size(self) -> float | None:
+        """Return how large the difference is, None where nothing is said of it."""
+        if not self.words or self.before is None or self.after is None:
+            return None
+        return two_numbers.size(self.before, self.after)
 
-
-@dataclass(frozen=True, kw_only=True)
-class Lone:
-    """A benchmark that cannot be compared, and why."""
-
-    name: str
-    params: tuple[str, ...]
-    reason: str
-    base: Point | None = None
-    head: Point | None = None
+    @property
+    def name(self) -> str:
+        """Return the benchmark with its parameters."""
+        return f"{self.about.benchmark.name}({', '.join(self.about.params)})"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Two runs compared. Lists are in the order in which they should be read: failures first."""
+    """Two runs compared. Rows are in the order in which they should be read: failures first, then by effect."""
 
     base: Run
     head: Run
     incomparable: str  # why no ratio of the two means anything, "" where they do
-    failed: tuple[Lone, ...]  # has a number in base and failed in head
-    refused: tuple[Lone, ...]  # another version of the benchmark, or another unit
-    new: tuple[Lone, ...]
-    removed: tuple[Lone, ...]
-    still_without: tuple[Lone, ...]  # has no number in either
-    pairs: tuple[Pair, ...]  # largest effect first, and the worse first among equals
-    packages: tuple[environment_changes.Difference, ...]
-    means: Mapping[str, tuple[float, int]]  # geometric mean of the ratios by unit and direction, and of how many
+    rows: tuple[Row, ...]
 
     @property
-    def counts(self) -> dict[Verdict, int]:
-        """Return how many pairs have each verdict."""
-        found: dict[Verdict, int] = {"better": 0, "worse": 0, "same": 0, "different": 0}
-        for pair in self.pairs:
-            found[pair.verdict] += 1
-        return found
+    def summary(self) -> str:
+        """Return how many rows have each verdict, and the mean of what both runs have."""
+        if not self.rows:
+            return "These two have no number in common."
+        counts = Counter(row.verdict for row in self.rows)
+        told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ORDER if counts[verdict])
+        return f"{plural(len(self.rows), 'number')}: {told}.{_mean(self.rows)}"
 
 
-def column(history: History, run: Run) -> Column:
-    """Return what `run` measured."""
+def column(history: History, run: Run, rounding: Rounding = lambda series, value: value) -> Column:
+    """Return what `run` measured, each value as `rounding` returns it."""
     points = {}
     for item in history.series:
         if (item.machine, item.environment) != (run.machine, run.environment):
             continue
-        place = int(np.searchsorted(item.commits, run.commit))
-        if place < len(item) and item.commits[place] == run.commit:
-            points[item.benchmark.name, item.params] = _point(item, place)
+        place = item.point(run.commit)
+        if place is not None:
+            points[item.benchmark.name, item.params] = _point(item, place, rounding)
     return Column(run=run, points=points)
 
 
-def find(history: History, machine: str, environment: str, commit: str) -> Run | None:
-    """Return the run on `machine` in `environment` (their keys or slugs) of the commit whose hash begins so."""
-    for run in history.runs:
-        if (
-            machine in (run.machine.key, run.machine.slug)
-            and environment in (run.environment.key, run.environment.slug)
-            and history.commits[run.commit].hash.startswith(commit)
-        ):
-            return run
-    return None
-
-
-def _point(item: Series, place: int) -> Point:
+def _point(item: Series, place: int, rounding: Rounding) -> Point:
+    is_number = int(item.state[place]) == OK
     return Point(
         benchmark=item.benchmark,
         params=item.params,
         key=item.key,
         state=int(item.state[place]),
-        value=float(item.value[place]),
-        low=float(item.low[place]),
-        high=float(item.high[place]),
+        value=rounding(item, float(item.value[place])) if is_number else math.nan,
+        spread=spread(item) if is_number else math.nan,
         version=item.benchmark.versions[item.version[place]],
         reason=item.reasons.get(place, ""),
     )
 
 
+def spread(item: Series) -> float:
+    """Return the typical half-width of an interval as a share of the value, with six digits; NaN where none is known.
+
+    A smaller difference means nothing.
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        share = (item.high - item.low) / 2 / np.abs(item.value)
+    share = share[np.isfinite(share)]
+    return float(f"{np.partition(share, len(share) // 2)[len(share) // 2]:.6g}") if len(share) else math.nan
+
+
 def compare(base: Column, head: Column) -> Comparison:
     """Compare two runs."""
-    lists: dict[str, list[Lone]] = {name: [] for name in ("failed", "refused", "new", "removed", "still_without")}
-    pairs = []
-    for identity in {**base.points, **head.points}:
-        before, after = base.points.get(identity), head.points.get(identity)
-        where, reason = _place(before, after)
-        if where == "pairs" and before and after:
-            pairs.append(_pair(before, after))
-        elif where:
-            lists[where].append(Lone(name=identity[0], params=identity[1], reason=reason, base=before, head=after))
-    pairs.sort(key=lambda pair: (-pair.effect, pair.verdict != "worse", pair.head.benchmark.name, pair.head.params))
-    return Comparison(
-        base=base.run,
-        head=head.run,
-        incomparable=_incomparable(base.run, head.run),
-        pairs=tuple(pairs),
-        packages=tuple(environment_changes.packages(base.run, head.run)),
-        means=_means(pairs),
-        **{name: tuple(some) for name, some in lists.items()},
+    incomparable = _incomparable(base.run, head.run)
+    rows = [
+        row
+        for identity in {**base.points, **head.points}
+        if (row := _row(base.points.get(identity), head.points.get(identity), comparable=not incomparable))
+    ]
+    rows.sort(key=lambda row: (ORDER.index(row.verdict), -(row.size or 0.0), row.name))
+    return Comparison(base=base.run, head=head.run, incomparable=incomparable, rows=tuple(rows))
+
+
+def _row(before: Point | None, after: Point | None, *, comparable: bool) -> Row | None:
+    about = after or before
+    kind = _KINDS[_state(before)][_state(after)]
+    if about is None or not kind:
+        return None
+    old, new = (point.value if point and point.state == OK else None for point in (before, after))
+    if kind != "pair" or before is None or after is None:
+        verdict: Verdict = "not comparable" if kind == "pair" else kind
+        return Row(verdict=verdict, about=about, before=old, after=new, reason=_why(verdict, before, after))
+    refused = _refused(before, after)
+    if refused or not comparable:
+        return Row(verdict="not comparable", about=about, before=old, after=new, reason=refused)
+    return Row(
+        verdict=judge(before, after),
+        about=about,
+        before=old,
+        after=new,
+        words=two_numbers.words(before.value, after.value, after.benchmark.unit),
     )
 
 
-_WITHOUT = (SKIPPED, NOT_AVAILABLE, NOT_RUN)  # nobody tried, or it cannot be
+def judge(before: Point, after: Point) -> Verdict:
+    """Say what became of a number: a difference counts from the limit of its metric, and from its usual noise."""
+    benchmark = after.benchmark
+    least = limit(benchmark).least(before.value, once=True)
+    noise = sum(point.spread * abs(point.value) for point in (before, after) if point.spread > 0.0)
+    found = two_numbers.outcome(before.value, after.value, benchmark.direction, max(least, noise))
+    return "not comparable" if found == "unknown" else found
 
 
-def _place(before: Point | None, after: Point | None) -> tuple[str, str]:
-    """Return which list a benchmark belongs to ("" for none), and why."""
-    there = before is not None and before.state == OK
-    if after is None or after.state in _WITHOUT:
-        if there:
-            return "removed", (after.reason or STATES[after.state]) if after else "not in the newer run"
-        return ("still_without", _why(before)) if before and before.state not in _WITHOUT else ("", "")
-    if after.state in (FAILED, UNREADABLE):
-        return ("failed", _why(after)) if there or before is None else ("still_without", _why(after))
-    if before is None or not there:
-        return "new", _why(before) if before else "not in the older run"
+def limit(benchmark: Benchmark) -> Limit:
+    """Return what counts as a change of `benchmark`."""
+    return limits.limit(benchmark.method, benchmark.unit)
+
+
+def smallest(found: Limit, one: float = 1.0) -> dict[str, float]:
+    """Return what counts of a number that is known once, for `two_runs.js`; `one` of its unit in that of the limit."""
+    return {"absolute": found.absolute / one} if found.absolute else {"relative": found.smallest(1.0, once=True)}
+
+
+# ------------------------------------------------------------------ what there is on either side
+
+Kind = Literal["pair", "failed", "removed", "fixed", "new", ""]  # "": nothing to tell
+
+_ABSENT = ""  # the state of what a run does not have
+_WITHOUT = (_ABSENT, *(STATES[state] for state in (SKIPPED, NOT_AVAILABLE, NOT_RUN)))  # nobody tried, or it cannot be
+_LOST = tuple(STATES[state] for state in (FAILED, UNREADABLE))
+
+
+def _kind(before: str, after: str) -> Kind:
+    """Return what two states of a number mean."""
+    if after == STATES[OK]:
+        return "pair" if before == after else "fixed" if before in _LOST else "new"
+    if after in _LOST:
+        return "failed" if before in (STATES[OK], _ABSENT) else ""
+    return "removed" if before == STATES[OK] else ""
+
+
+_KINDS: dict[str, dict[str, Kind]] = {
+    before: {after: _kind(before, after) for after in (*STATES, _ABSENT)} for before in (*STATES, _ABSENT)
+}
+
+
+def _state(point: Point | None) -> str:
+    return STATES[point.state] if point else _ABSENT
+
+
+def _why(verdict: Verdict, before: Point | None, after: Point | None) -> str:
+    if verdict == "new" and before is None:
+        return "not in the older run"
+    if verdict == "removed" and after is None:
+        return "not in the newer run"
+    without = before if verdict in ("new", "fixed") else after
+    return (without.reason or _state(without)) if without else ""
+
+
+def _refused(before: Point, after: Point) -> str:
+    """Return why two numbers measure different things, "" where they do not."""
     if before.version != after.version:
-        return "refused", "another version of the benchmark: it measures something else"
+        return "another version of the benchmark: it measures something else"
     if before.benchmark.unit != after.benchmark.unit:
-        return "refused", f"the unit was {before.benchmark.unit or 'none'} and is {after.benchmark.unit or 'none'}"
-    return "pairs", ""
+        return f"the unit was {before.benchmark.unit or 'none'} and is {after.benchmark.unit or 'none'}"
+    return ""
 
 
-def _why(point: Point | None) -> str:
-    return (point.reason or STATES[point.state]) if point else ""
-
-
-def _pair(before: Point, after: Point) -> Pair:
-    ratio = after.value / before.value if before.value > 0.0 and after.value > 0.0 else None
-    if ratio is not None and not 0.0 < ratio < math.inf:
-        ratio = None
-    bounds = (before.low, before.high, after.low, after.high)
-    known = all(map(math.isfinite, bounds))
-    return Pair(
-        base=before,
-        head=after,
-        ratio=ratio,
-        verdict=verdict(before.value, after.value, after.benchmark.direction),
-        overlap=before.low <= after.high and after.low <= before.high if known else None,
-        words=words(before.value, after.value),
-    )
-
-
-def verdict(before: float, after: float, direction: Direction | None) -> Verdict:
-    """Return what a difference is: where nobody said which way is better, it is only "different"."""
-    if before == after:
-        return "same"
-    if direction is None:
-        return "different"
-    return "better" if (after < before) == (direction == "lower") else "worse"
-
-
-def words(before: float, after: float) -> str:
-    """Return the ratio with three digits, or words where there is none: never NaN, Infinity or a division by zero."""
-    if before == after:
-        return f"unchanged at {before:.6g}"
-    if before > 0.0 and after > 0.0 and 0.0 < (ratio := after / before) < math.inf:
-        return f"{ratio:.3g}"
-    return f"was {before:.6g}, is {after:.6g}"
+# ------------------------------------------------------------------ the whole
 
 
 def _incomparable(base: Run, head: Run) -> str:
     if base.machine.key != head.machine.key:
         return f"not comparable: measured on {base.machine.name} and on {head.machine.name}"
-    differences = [
-        found for found in environment_changes.host(base, head) if found[0] in environment_changes.INCOMPARABLE
-    ]
+    named = {found[0]: found for found in environment_changes.host(base, head)}
+    differences = [named[name] for name in environment_changes.INCOMPARABLE if name in named]
     return f"not comparable: {environment_changes.text(differences)}" if differences else ""
 
 
-def _means(pairs: Sequence[Pair]) -> dict[str, tuple[float, int]]:
-    """Return the geometric mean over the pairs of each unit and direction: ratios of times and rates never mix."""
-    logarithms: dict[str, list[float]] = {}
-    for pair in pairs:
-        if pair.ratio is not None:
-            benchmark = pair.head.benchmark
-            what = f"{benchmark.unit or 'no unit'}, {benchmark.direction or 'unknown'} is better"
-            logarithms.setdefault(what.replace("unknown is better", "no direction"), []).append(math.log(pair.ratio))
-    return {what: (math.exp(math.fsum(some) / len(some)), len(some)) for what, some in sorted(logarithms.items())}
+_LARGEST = 709.0  # logarithm of a number that can be written
+
+
+def _mean(rows: Sequence[Row]) -> str:
+    """Return the geometric mean of how much better a number became; of shares and decibels there is none."""
+    logarithms = []
+    for row in rows:
+        benchmark = row.about.benchmark
+        if not row.words or row.before is None or row.after is None or benchmark.direction is None:
+            continue
+        ratio = two_numbers.ratio(row.before, row.after)
+        if ratio is not None and not two_numbers.is_told_as_difference(benchmark.unit):
+            logarithms.append(math.log(ratio) if benchmark.direction == "higher" else -math.log(ratio))
+    if not logarithms:
+        return ""
+    mean = math.exp(min(sum(logarithms) / len(logarithms), _LARGEST))
+    return f" Geometric mean ×{digits(mean)} (above 1 is better) over the {len(logarithms)} that both have."
+
+
+def rules() -> dict[str, Any]:
+    """Return what `site/static/js/two_runs.js` judges by."""
+    return {
+        **two_numbers.rules(),
+        "order": ORDER,
+        "kinds": _KINDS,
+        "incomparable": environment_changes.INCOMPARABLE,
+    }

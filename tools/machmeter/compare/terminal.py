@@ -13,6 +13,7 @@ from rich.text import Text
 from machmeter import metrics
 from machmeter.compare import figures
 from machmeter.compare.documents import Comparison, Described, Finding, Lone
+from machmeter.text import two_numbers
 from machmeter.text.inert import plain
 from machmeter.text.numbers import plural, value
 
@@ -114,12 +115,13 @@ def _amounts(item: Finding) -> tuple[str, str]:
 
 def _change(item: Finding) -> str:
     """Return the ratio; of shares and decibels the difference, as their ratio says nothing."""
-    if item.unit in ("fraction", "dB") and item.low is None:
-        return plain(item.words, 40) or "–"
-    return f"{item.ratio:.3f}" if item.ratio is not None else "–"
+    told = two_numbers.difference(item.head - item.base, item.unit)
+    return told or (f"{item.ratio:.3f}" if item.ratio is not None else "–")
 
 
 def _interval(item: Finding) -> str:
+    if two_numbers.is_told_as_difference(item.unit):
+        return figures.interval_of_difference(item) or "–"
     return f"{item.low:.3f}–{item.high:.3f}" if item.low is not None and item.high is not None else "–"
 
 

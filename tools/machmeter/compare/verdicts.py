@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from machmeter.compare import limits, pairing
 from machmeter.compare.documents import Shift, Verdict
 from machmeter.compare.pairing import Pair
-from machmeter.compare.runs import verdict as direction_of
 from machmeter.compare.statistics import Judged
-from machmeter.text.numbers import signed, value
+from machmeter.text import two_numbers
 
 
 def verdict(item: Judged, q: float | None, smallest: float) -> tuple[Verdict, str]:
@@ -19,20 +19,27 @@ def verdict(item: Judged, q: float | None, smallest: float) -> tuple[Verdict, st
     if pair.why_not:
         return "not judged", pair.why_not
     if pair.once:
-        return _by_size(pair, base, head, smallest)
+        return _by_size(pair, base, head)
     if item.middle is None or q is None or not item.within:
         return _without_ratio(pair, base, head)
     assert item.low is not None
     assert item.high is not None
     threshold = math.log1p(smallest)
     if q <= limits.FALSE_DISCOVERIES and abs(item.middle) >= threshold:
-        return _named(item.middle, pair), ""
+        return _named(0.0, item.middle, pair), ""
     own = math.log1p(pair.limit.smallest(base))
     if -own < item.low and item.high < own:
         return "no change", ""
+    amount = _amount(smallest, base, pair)
     if not pair.matched:
-        return "not judged", f"measured one after the other: less than {100.0 * smallest:.3g} % may be the machine"
-    return "undecided", f"a change of {100.0 * smallest:.3g} % cannot be excluded"
+        return "not judged", f"measured one after the other: less than {amount} may be the machine"
+    return "undecided", f"a change of {amount} cannot be excluded"
+
+
+def _amount(share: float, base: float, pair: Pair) -> str:
+    """Return a share of `base` as a percentage, or in the unit where percentages say nothing."""
+    told = two_numbers.difference(share * abs(base), pair.unit)
+    return told.lstrip("+") if told else f"{100.0 * share:.3g} %"
 
 
 def under(shift: Shift, item: Judged, found: Verdict, words: str) -> tuple[Verdict, str]:
@@ -59,16 +66,12 @@ def _moved(shift: Shift) -> str:
     return f"the machine itself moved: {shift.control} by a factor of {shift.ratio:.3g}, and this not beyond it"
 
 
-def _by_size(pair: Pair, base: float, head: float, smallest: float) -> tuple[Verdict, str]:
+def _by_size(pair: Pair, base: float, head: float) -> tuple[Verdict, str]:
     """Judge what is known once, by its size alone."""
-    by = head - base
-    words = "" if pairing.is_usable(base) and pairing.is_usable(head) else _words(pair, base, head)
-    counts = abs(by) >= pair.limit.absolute if pair.limit.absolute else abs(by) >= smallest * abs(base)
-    if by == 0.0 or not counts:
-        return "no change", words
-    if pair.limit.absolute:
-        words = f"{signed(100.0 * by)} points" if pair.unit == "fraction" else f"{signed(by)} {pair.unit}".strip()
-    return _named(by, pair), words
+    found = _named(base, head, pair, pair.limit.least(base, once=True))
+    if found != "no change" and pair.limit.absolute:
+        return found, two_numbers.words(base, head, pair.unit)
+    return found, "" if pairing.is_usable(base) and pairing.is_usable(head) else _words(pair, base, head)
 
 
 def _without_ratio(pair: Pair, base: float, head: float) -> tuple[Verdict, str]:
@@ -77,19 +80,24 @@ def _without_ratio(pair: Pair, base: float, head: float) -> tuple[Verdict, str]:
     if base == head and min(pair.base) == max(pair.base) and min(pair.head) == max(pair.head):
         return "no change", words
     if max(pair.base) < min(pair.head) or max(pair.head) < min(pair.base):
-        return _named(head - base, pair), words
+        return _named(base, head, pair), words
     return "undecided", words
 
 
 def _words(pair: Pair, base: float, head: float) -> str:
     """Say with units what a ratio cannot."""
-    if base == head:
-        return f"unchanged at {value(base, pair.unit)}"
-    return f"was {value(base, pair.unit)}, is {value(head, pair.unit)}"
+    return two_numbers.words(base, head, pair.unit)
 
 
-def _named(by: float, pair: Pair) -> Verdict:
-    """Return what a change `by` so much, up or down, is."""
-    found = direction_of(0.0, by, None if pair.better == "unknown" else pair.better)
-    verdicts: dict[str, Verdict] = {"better": "improvement", "worse": "regression", "different": "changed"}
-    return verdicts.get(found, "no change")
+_VERDICTS: Mapping[two_numbers.Outcome, Verdict] = {
+    "better": "improvement",
+    "worse": "regression",
+    "change": "changed",
+    "same": "no change",
+}
+
+
+def _named(base: float, head: float, pair: Pair, least: float = 0.0) -> Verdict:
+    """Return what became of a number, where `least` is the smallest difference that counts."""
+    direction = None if pair.better == "unknown" else pair.better
+    return _VERDICTS.get(two_numbers.outcome(base, head, direction, least), "not judged")

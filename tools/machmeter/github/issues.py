@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from machmeter import metrics
 from machmeter.changes.regressions import Regression
+from machmeter.compare import figures
 from machmeter.github import client
 from machmeter.history.data import short_hash
 from machmeter.site.pages.shared import parameters, series_href
@@ -94,22 +95,13 @@ def _row(item: Regression, repository: str, site: str | None) -> str:
     cells = [
         f"{named} ({link('history', site.rstrip('/') + '/' + series_href(series))})" if site else named,
         f"{code(series.machine.name, 60, cell=True)} {code(series.environment.label, 60, cell=True)}",
-        _value(item.before, series.benchmark.unit),
-        _value(item.now, series.benchmark.unit),
-        f"{item.words} ({numbers.plural(item.points, 'commit')})",
+        figures.value(item.before, series.benchmark.unit),
+        figures.value(item.now, series.benchmark.unit),
+        f"{figures.words(item.words, series.benchmark.unit)} ({numbers.plural(item.points, 'commit')})",
         f"[{code(commits)}]({address(f'{repository}/compare/{item.last_good}...{item.first_bad}')})",
         code(item.libraries, cell=True) if item.libraries else "none known",
     ]
     return f"| {' | '.join(cells)} |"
-
-
-def _value(number: float, unit: str) -> str:
-    known = {metric.unit for metric in metrics.METRICS}
-    return (
-        numbers.value(number, unit)
-        if unit in known
-        else code(f"{numbers.digits(number)} {unit}".strip(), 60, cell=True)
-    )
 
 
 # ------------------------------------------------------------------ GitHub

@@ -59,7 +59,7 @@ def between_runs(history: History) -> Iterator[Event]:
 
 def facts(run: Run) -> dict[str, str]:
     """Return what is on record of the host of `run` that bears on its numbers: from the evidence, else from asv."""
-    found = {**_noted(run), **recorded(run.host)}
+    found = {**noted(run), **recorded(run.host)}
     if "kernel" in found:
         found.pop("system", None)  # the kernel, once more
     return found
@@ -70,7 +70,7 @@ def host(old: Run, new: Run) -> list[Difference]:
     if not old.host and not new.host and old.params == new.params:
         return []  # as in nearly every run of a foreign project
     # asv and the evidence name the same CPU differently: each is compared with its own kind.
-    first, second = _noted(old), _noted(new)
+    first, second = noted(old), noted(new)
     if old.host and new.host:
         first, second = {**first, **recorded(old.host)}, {**second, **recorded(new.host)}
         first.pop("system", None)  # the kernel, once more
@@ -82,8 +82,9 @@ def recorded(host: Mapping[str, Any]) -> dict[str, str]:
     return {name: fact for name, path in _HOST if (fact := _fact(host, path))}
 
 
-def _noted(run: Run) -> dict[str, str]:
-    return {name: run.params[noted] for name, noted in _NOTED if run.params.get(noted)}
+def noted(run: Run) -> dict[str, str]:
+    """Return what asv noted of the machine of `run`, under the names by which it is shown."""
+    return {name: run.params[key] for name, key in _NOTED if run.params.get(key)}
 
 
 def packages(old: Run, new: Run) -> list[Difference]:

@@ -47,7 +47,7 @@ def value(number: float | None, unit: str | None) -> str:
     if number is None or not math.isfinite(number):
         return NONE
     by, name = scale(unit, abs(number))
-    if name == "fraction":
+    if name == "fraction" and abs(number) < 1e6:
         return f"{number:.3f}"
     return f"{digits(number / by)} {name}".rstrip()
 
@@ -64,15 +64,15 @@ def ratio(number: float | None) -> str:
 
 def percent(number: float | None) -> str:
     """Return a relative change with its sign, such as `+12.3 %`."""
-    return (
-        NONE if number is None or not math.isfinite(number) else f"{100 * number:+.1f} %".replace("-", "\N{MINUS SIGN}")
-    )
+    return NONE if number is None or not math.isfinite(number) else f"{signed(100 * number)} %"
 
 
-def signed(number: float) -> str:
-    """Return a difference with its sign and one decimal, such as `+1.5`; `0.0` has none."""
-    text = digits(number, 3) if abs(number) >= 1000 else f"{number:.1f}"
-    return "0.0" if text in ("0.0", "-0.0") else f"{'+' if number > 0 else ''}{text}".replace("-", "\N{MINUS SIGN}")
+def signed(number: float, decimals: int = 1) -> str:
+    """Return a difference with its sign and so many decimals, such as `+1.5`; `0.0` has none."""
+    text = digits(number, 3) if abs(number) >= 1000 else f"{number:.{decimals}f}"
+    if not text.strip("-0."):
+        return text.lstrip("-")
+    return f"{'+' if number > 0 else ''}{text}".replace("-", "\N{MINUS SIGN}")
 
 
 def day(milliseconds: float | None) -> str:

@@ -11,6 +11,7 @@ from machmeter import metrics
 from machmeter.changes.judge import Change
 from machmeter.history.data import History, Series
 from machmeter.store.columns import STATES
+from machmeter.text import two_numbers
 from machmeter.text.numbers import throughput_digits
 from machmeter.workload import cells
 
@@ -71,8 +72,8 @@ def trend(item: Series, label: str, changes: Sequence[Change] = ()) -> dict[str,
     for change in changes:
         if change.ratio and change.index >= len(item) - RECENT and item.version[change.index] == item.version[-1]:
             gain /= change.ratio  # the series is a latency
-    shown = f"{100 * (gain - 1):+.0f} %".replace("-", "\N{MINUS SIGN}")
-    if shown[1:] == "0 %":
+    shown = two_numbers.factor(gain, 0)
+    if shown == "0 %":
         return _badge(label, f"steady over {points} points", "blue")
     word, verdict = ("faster", "improvement") if gain > 1 else ("slower", "regression")
     return _badge(label, f"{word}, {shown} over {points} points", _COLOURS[verdict])

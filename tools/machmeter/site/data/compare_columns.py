@@ -6,6 +6,7 @@ levels between the smallest and the largest value of their series, by logarithm 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from machmeter.compare import runs
 from machmeter.history.data import History, Series
 from machmeter.site.data import encode
 from machmeter.store.columns import FAILED, OK, STATES, UNREADABLE
@@ -91,7 +93,7 @@ def scale(some: list[Series], ends: list[_Ends], placed: dict[str, int], ran: ND
         "to": [most for _, most, _ in ends],
         "even": [number for number, (_, _, positive) in enumerate(ends) if not positive],
         "versions": {str(placed[key]): versions for key, versions in _versions(some, ran).items()},
-        "spread": encode.rounded([_spread(item) for item in some]),
+        "spread": encode.rounded([runs.spread(item) for item in some]),
     }
 
 
@@ -117,12 +119,20 @@ def _ends(item: Series) -> _Ends:
     return least, most, least > 0.0
 
 
-def _spread(item: Series) -> float:
-    """Return the typical half-width of an interval as a share of the value: a smaller difference means nothing."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        share = (item.high - item.low) / 2 / np.abs(item.value)
-    share = share[np.isfinite(share)]
-    return float(np.partition(share, len(share) // 2)[len(share) // 2]) if len(share) else float("nan")
+def as_read(item: Series, value: float) -> float:
+    """Return `value`, one of the numbers of `item`, as it is read from the columns: what a page compares.
+
+    From the nearer end, which is exact, and in two steps: the ratio of two numbers can be more than the largest number.
+    """
+    least, most, positive = _ends(item)
+    only = np.array([value])
+    if not positive:
+        share = int(encode.even_levels(only, least, most, encode.COARSE_LEVELS)[0]) / encode.COARSE_LEVELS
+        return (1 - share) * least + share * most
+    share = int(encode.levels(only, least, most, encode.COARSE_LEVELS)[0]) / encode.COARSE_LEVELS
+    end, rest = (least, share) if share <= 0.5 else (most, share - 1)
+    step = math.exp(rest * (math.log(most) - math.log(least)) / 2)
+    return end * step * step
 
 
 def _codes(some: list[Series], ends: list[_Ends], ran: NDArray[np.int32]) -> NDArray[np.int64]:

@@ -1,7 +1,6 @@
 """The exported data of a site: small strict JSON files, the same bytes for the same history.
 
     data/index.json                    machines, environments, commits, benchmarks, runs, events, what was left out
-    data/keys.json                     keys of the series, by benchmark, machine and environment
     data/runs.json                     what each run ran on: host and packages, for notes and library differences
     data/series/<key>.json             one series with its changes
     data/columns/<machine>/<environment>/scale.json, 000.json, ...     all series at each commit, to compare two
@@ -13,8 +12,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -22,10 +19,11 @@ from typing import Any
 import numpy as np
 
 from machmeter.changes.judge import Change
+from machmeter.compare import runs as two_runs
 from machmeter.history import environment_changes
 from machmeter.history.data import History, Series
 from machmeter.site.data import badges, compare_columns, encode
-from machmeter.store.columns import OK, STATES
+from machmeter.store.columns import STATES
 
 SCHEMA = 1
 
@@ -59,7 +57,6 @@ def _written(job: Callable[[], Iterable[tuple[str, Any]]]) -> Iterator[tuple[str
 
 def _common(history: History, changes: Mapping[str, Sequence[Change]]) -> Iterator[tuple[str, Any]]:
     yield "data/index.json", index(history)
-    yield "data/keys.json", keys(history)
     yield "data/runs.json", runs(history)
     yield from badges.endpoints(history, changes)
 
@@ -118,6 +115,7 @@ def index(history: History) -> dict[str, Any]:
                 "param_names": list(item.param_names),
                 "params": [list(values) for values in item.params],
                 "versions": len(item.versions),
+                "smallest": two_runs.smallest(two_runs.limit(item)),
             }
             for item in history.benchmarks
         ],
@@ -159,30 +157,15 @@ def _left_out(history: History) -> list[dict[str, Any]]:
     return told
 
 
-def keys(history: History) -> dict[str, Any]:
-    """Return the keys of all series: by benchmark, then "machine/environment", in the order of the benchmark's params.
-
-    "" stands for a combination that this machine and environment does not have.
-    """
-    found: dict[str, dict[str, list[str]]] = {}
-    places = {item.key: {values: number for number, values in enumerate(item.params)} for item in history.benchmarks}
-    for item in history.series:
-        benchmark = item.benchmark
-        where = found.setdefault(benchmark.slug, {})
-        some = where.setdefault(f"{item.machine.slug}/{item.environment.slug}", [""] * len(benchmark.params))
-        some[places[benchmark.key][item.params]] = item.key
-    return {"schema": SCHEMA, "keys": found}
-
-
 def runs(history: History) -> dict[str, Any]:
     """Return every run by machine and environment. Hosts and packages are listed once and referred to by number."""
     machines, environments = _numbers(history)
     listed: list[dict[str, Any]] = []
     hosts: dict[bytes, int] = {}
     packages: dict[bytes, int] = {}
-    kept: list[list[Mapping[str, Any]]] = [[], []]
+    kept: list[list[Any]] = [[], []]
 
-    def number(seen: dict[bytes, int], which: int, content: Mapping[str, Any]) -> int:
+    def number(seen: dict[bytes, int], which: int, content: Any) -> int:
         text = encode.strict(content)
         if text not in seen:
             seen[text] = len(seen)
@@ -196,9 +179,16 @@ def runs(history: History) -> dict[str, Any]:
             listed[-1] |= {"host": [], "packages": []}
         listed[-1]["commit"].append(run.commit)
         listed[-1]["started"].append(run.started)
-        listed[-1]["host"].append(number(hosts, 0, environment_changes.facts(run)))
+        noted = environment_changes.noted(run) if run.host else None
+        listed[-1]["host"].append(number(hosts, 0, [environment_changes.facts(run), noted]))
         listed[-1]["packages"].append(number(packages, 1, run.packages))
-    return {"schema": SCHEMA, "runs": listed, "hosts": kept[0], "packages": kept[1]}
+    return {
+        "schema": SCHEMA,
+        "runs": listed,
+        "hosts": [facts for facts, _ in kept[0]],
+        "noted": [noted for _, noted in kept[0]],
+        "packages": kept[1],
+    }
 
 
 def series(item: Series, changes: Sequence[Change] = ()) -> dict[str, Any]:
@@ -248,44 +238,3 @@ def _change(item: Series, change: Change) -> dict[str, Any]:
         "verdict": change.verdict,
         "words": change.words,
     }
-
-
-def csv_text(history: History, item: Series) -> str:
-    """Return a series as CSV, with all digits: one line for each point, text never read as a formula."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["commit", "date", "state", "value", "low", "high", "unit", "version", "samples", "reason"])
-    for point in range(len(item)):
-        commit = history.commits[item.commits[point]]
-        numbers = [
-            "" if np.isnan(column[point]) else repr(float(column[point]))
-            for column in (item.value, item.low, item.high)
-        ]
-        writer.writerow(
-            [
-                _plain(commit.hash),
-                iso_date(commit.date),
-                STATES[item.state[point]],
-                *(numbers if item.state[point] == OK else ["", "", ""]),
-                _plain(item.benchmark.unit),
-                _plain(item.benchmark.versions[item.version[point]]),
-                int(item.samples[point]),
-                _plain(item.reasons.get(point, "")),
-            ]
-        )
-    return out.getvalue()
-
-
-def _plain(text: str) -> str:
-    """Return `text` so that a spreadsheet does not take it for a formula."""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
-
-
-def iso_date(milliseconds: int) -> str:
-    """Return a time as "2026-11-30T17:01:00Z", "" for 0. Whatever the time zone here, it is UTC."""
-    if not milliseconds:
-        return ""
-    try:
-        return str(np.datetime_as_string(np.datetime64(milliseconds, "ms"), unit="s")) + "Z"
-    except (OverflowError, ValueError):
-        return ""

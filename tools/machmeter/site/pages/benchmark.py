@@ -151,7 +151,7 @@ def _row(
         "count": len(measured),
         "state": columns.STATES[int(item.state[point])] if point >= 0 else "not run",
         "reason": item.reasons.get(point, ""),
-        "change": {"verdict": step.verdict, "effect": step.effect} if step else None,
+        "change": {"verdict": step.verdict, "words": step.words} if step else None,
     }
 
 
@@ -209,7 +209,7 @@ def _plot(
             (
                 float(change.series.commits[change.point]),
                 change.verdict,
-                f"{change.verdict}: {numbers.percent(change.effect)}",
+                f"{change.verdict}: {change.words}",
             )
             for change in changes
             if change.series in chosen
@@ -258,7 +258,8 @@ def _change(change: Change, site: Site) -> dict[str, Any]:
     first, last = commits[int(series.commits[change.previous])], commits[int(series.commits[change.point])]
     return {
         "verdict": change.verdict,
-        "effect": change.effect,
+        "size": change.size,
+        "words": change.words,
         "params": parameters(series),
         "before": change.before,
         "after": change.after,

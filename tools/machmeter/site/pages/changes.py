@@ -18,7 +18,7 @@ def row(change: Change, site: Site) -> dict[str, Any]:
         "key": series.key,
         "verdict": change.verdict,
         "importance": change.importance,
-        "effect": change.effect,
+        "size": change.size,
         "words": change.words,
         "benchmark": series.benchmark.name,
         "params": parameters(series),

@@ -1,47 +1,26 @@
 """Two runs side by side: the newest pair of each machine as a plain table, and what the browser needs for any other.
 
-`site/static/js/compare.js` judges as `judge` does, from the columns that the history exports.
+What became of a number is judged and worded by `compare.runs`, from the values that the exported columns hold: those
+`site/static/js/compare.js` reads, which is given the same rules. So a pair is told alike with and without JavaScript.
 """
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from typing import Any, Literal
+from typing import Any
 
 from machmeter import metrics
-from machmeter.compare import runs
+from machmeter.compare import limits, runs
 from machmeter.history.data import History, Machine, Run, Series
 from machmeter.metrics import Direction
+from machmeter.site.data import compare_columns
 from machmeter.site.pages.machmeter_tables import Own
 from machmeter.site.pages.shared import Site, commit_name, history_href, named
 from machmeter.site.pages.versions import cell
 from machmeter.store import columns
 from machmeter.text import numbers as numbers_module
 
-Verdict = Literal["failed", "fixed", "removed", "new", "worse", "better", "change", "same", "not comparable"]
-
-LEAST = 0.02  # a smaller effect is the same
 SHOWN = 20
-ORDER: tuple[Verdict, ...] = (
-    "failed", "removed", "worse", "change", "better", "fixed", "new", "not comparable", "same",
-)  # fmt: skip
 _LOOKED_BACK = 5  # runs before the newest, among which the one with most in common is taken
-
-
-def judge(base: float, head: float, direction: Direction | None, noise: float = 0.0) -> tuple[Verdict, float | None]:
-    """Return what became of a number, and by how much as a share; None where it was zero.
-
-    An effect counts from 2 %, and from `noise` (the sum of both half intervals, as shares) where that is more.
-    """
-    if base == 0.0:
-        return ("same" if head == 0.0 else "change"), None
-    effect = head / base - 1.0
-    if abs(effect) < max(LEAST, noise):
-        return "same", effect
-    if direction is None:
-        return "change", effect
-    return ("better" if (effect > 0) == (direction == "higher") else "worse"), effect
 
 
 def context(site: Site) -> dict[str, Any]:
@@ -59,6 +38,7 @@ def context(site: Site) -> dict[str, Any]:
             ],
             "heading": "The newest run against one before" if pairs else "Nothing to compare yet",
             "pairs": pairs,
+            "rules": runs.rules(),
         }
     }
 
@@ -98,74 +78,33 @@ def _measured(item: Series, commit: int) -> bool:
 
 
 def _pair(machine: Machine, base: Run, head: Run, history: History) -> dict[str, Any]:
-    found = runs.compare(runs.column(history, base), runs.column(history, head))
-    rows = [_compared(pair, comparable=not found.incomparable) for pair in found.pairs]
-    rows += [_lone(item, "failed") for item in found.failed]
-    rows += [_lone(item, "removed") for item in found.removed]
-    rows += [_lone(item, "not comparable") for item in found.refused]
-    rows += [_lone(item, "fixed" if item.base and item.base.state in _LOST else "new") for item in found.new]
-    rows.sort(
-        key=lambda row: (ORDER.index(row["verdict"]), -abs(row["effect"] or 0.0), row["benchmark"], row["params"])
-    )
-    counts = Counter(row["verdict"] for row in rows)
-    said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ORDER if counts[verdict])
+    older, newer = (runs.column(history, run, compare_columns.as_read) for run in (base, head))
+    found = runs.compare(older, newer)
     return {
         "machine": machine.name,
         "environment": head.environment.label,
         "base": _label(base, history),
         "head": _label(head, history),
         "differs": found.incomparable,
-        "summary": f"{numbers_module.plural(len(rows), 'number')}: {said}."
-        if rows
-        else "They have no number in common.",
-        "rows": [row for row in rows if row["verdict"] != "same"][:SHOWN],
+        "summary": found.summary,
+        "rows": [_row(row) for row in found.rows if row.verdict != "same"][:SHOWN],
     }
 
 
-_LOST = (columns.FAILED, columns.UNREADABLE)
-
-
-def _compared(pair: runs.Pair, *, comparable: bool) -> dict[str, Any]:
-    verdict: Verdict = "not comparable"
-    effect: float | None = None
-    if comparable:
-        noise = _half(pair.base) + _half(pair.head)
-        verdict, effect = judge(pair.base.value, pair.head.value, pair.head.benchmark.direction, noise)
-    return _shown(pair.head, verdict, effect, pair.base.value, pair.head.value)
-
-
-def _lone(item: runs.Lone, verdict: Verdict) -> dict[str, Any]:
-    point = item.head or item.base
-    assert point is not None
-    before, after = (side.value if side and side.state == columns.OK else None for side in (item.base, item.head))
-    return _shown(point, verdict, None, before, after, item.reason)
-
-
-def _shown(
-    point: runs.Point,
-    verdict: Verdict,
-    effect: float | None,
-    before: float | None,
-    after: float | None,
-    reason: str = "",
-) -> dict[str, Any]:
+def _row(row: runs.Row) -> dict[str, Any]:
+    benchmark = row.about.benchmark
     return {
-        "verdict": verdict,
-        "effect": effect,
-        "benchmark": point.benchmark.name,
-        "params": named(point.benchmark, point.params),
-        "before": before,
-        "after": after,
-        "unit": point.benchmark.unit,
-        "href": f"{history_href(point.benchmark)}#s={point.key}",
-        "reason": reason,
+        "verdict": row.verdict,
+        "size": row.size,
+        "words": row.words or numbers_module.NONE,
+        "benchmark": benchmark.name,
+        "params": named(benchmark, row.about.params),
+        "before": row.before,
+        "after": row.after,
+        "unit": benchmark.unit,
+        "href": f"{history_href(benchmark)}#s={row.about.key}",
+        "reason": row.reason,
     }
-
-
-def _half(point: runs.Point) -> float:
-    """Return half the interval of a point as a share of its value."""
-    known = point.value and math.isfinite(point.low) and math.isfinite(point.high)
-    return abs((point.high - point.low) / point.value) / 2 if known else 0.0
 
 
 def _label(run: Run, history: History) -> str:
@@ -173,18 +112,25 @@ def _label(run: Run, history: History) -> str:
     return f"{commit_name(commit)} ({numbers_module.day(commit.date)})"
 
 
-# What of a swept version is compared beside the metrics that `metrics.py` shows of it: key, title, unit, direction.
-_OWN: tuple[tuple[str, str, str, Direction], ...] = (
-    ("images_per_second", "throughput", "images/s", "higher"),
-    ("p50_ms", "latency", "ms", "lower"),
+# What of a swept version is compared beside the metrics that `metrics.py` shows of it: key, title, unit, direction,
+# and what counts as a change.
+_OWN: tuple[tuple[str, str, str, Direction, dict[str, float]], ...] = (
+    ("images_per_second", "throughput", "images/s", "higher", runs.smallest(metrics.LATENCY)),
+    ("p50_ms", "latency", "ms", "lower", runs.smallest(metrics.LATENCY)),
 )
 
 
-def _metrics() -> list[tuple[str, str, str, Direction]]:
+def _metrics() -> list[tuple[str, str, str, Direction, dict[str, float]]]:
     return [
         *_OWN,
         *(
-            (column.key, column.title or metric.title, column.unit, metric.better)
+            (
+                column.key,
+                column.title or metric.title,
+                column.unit,
+                metric.better,
+                runs.smallest(limits.limit(metric.benchmark, metric.unit), column.one),
+            )
             for metric, column in metrics.in_table("versions")
         ),
     ]
@@ -204,9 +150,12 @@ def versions(site: Site, own: Own) -> dict[str, Any]:
                     {"library": item.library, "version": row.version, "released": row.released, "numbers": {}},
                 )
                 plain = row.as_json()
-                numbers = {title: plain[key] for key, title, _, _ in compared}
+                numbers = {title: plain[key] for key, title, *_ in compared}
                 column["numbers"][cell(item)] = {**numbers, "status": row.status, "reason": row.reason}
         if columns:
             found[machine.slug] = columns
-    listed = [{"title": title, "unit": unit, "direction": better} for _, title, unit, better in compared]
+    listed = [
+        {"title": title, "unit": unit, "direction": better, "smallest": smallest}
+        for _, title, unit, better, smallest in compared
+    ]
     return {"schema": 1, "metrics": listed, "machines": found}

@@ -11,7 +11,6 @@ from machmeter.text import numbers
 # File, what it holds, and the JSON Schema of it in static/schema.
 FILES = (
     ("index.json", "Machines, environments, commits, benchmarks, events, and what was left out.", "index.schema.json"),
-    ("keys.json", "The keys of all series, by benchmark, machine and environment.", "keys.schema.json"),
     ("runs.json", "What each run ran on: host and installed packages.", "runs.schema.json"),
     ("series/<key>.json", "All points of one series, with its changes. History pages link them.", "series.schema.json"),
     ("columns/<machine>/<environment>/<n>.json", "All series at each commit, to compare two.", "columns.schema.json"),

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from machmeter.history.data import Series
-from machmeter.site.pages.home import configuration, still_run
+from machmeter.history.missing import Missing, missing
+from machmeter.site.pages.home import configuration
 from machmeter.site.pages.machmeter_tables import Own
 from machmeter.site.pages.shared import Site, commit_name, parameters, series_href
 from machmeter.store import columns
@@ -22,7 +20,7 @@ _WORDS = {
 
 def context(site: Site, own: Own) -> dict[str, Any]:
     """Return what the page of failures shows."""
-    rows = [_row(item, site) for item in still_run(site.history) if int(item.state[-1]) != columns.OK]
+    rows = [_row(item, site) for item in missing(site.history)]
     rows.sort(key=lambda row: (row["order"], row["benchmark"], row["params"], row["machine"]))
     counts: dict[str, int] = {}
     for row in rows:
@@ -41,24 +39,21 @@ def context(site: Site, own: Own) -> dict[str, Any]:
     }
 
 
-def _row(item: Series, site: Site) -> dict[str, Any]:
-    commits, state = site.history.commits, int(item.state[-1])
-    other = np.flatnonzero(item.state != state)
-    first = int(other[-1]) + 1 if len(other) else 0
-    measured = np.flatnonzero(item.measured)
-    name = columns.STATES[state]
+def _row(item: Missing, site: Site) -> dict[str, Any]:
+    commits, series = site.history.commits, item.series
+    name = columns.STATES[item.state]
     return {
-        "order": _ORDER.index(state) if state in _ORDER else len(_ORDER),
+        "order": _ORDER.index(item.state) if item.state in _ORDER else len(_ORDER),
         "state": name,
-        "benchmark": item.benchmark.name,
-        "params": parameters(item),
-        "machine": item.machine.name,
-        "environment": item.environment.label,
-        "href": series_href(item),
-        "reason": item.reasons.get(len(item) - 1, "") or _WORDS.get(name, "asv keeps no reason"),
-        "since": commits[int(item.commits[first])].date,
-        "commit": commit_name(commits[int(item.commits[first])]),
-        "last": commits[int(item.commits[measured[-1]])].date if len(measured) else None,
+        "benchmark": series.benchmark.name,
+        "params": parameters(series),
+        "machine": series.machine.name,
+        "environment": series.environment.label,
+        "href": series_href(series),
+        "reason": item.reason or _WORDS.get(name, "asv keeps no reason"),
+        "since": commits[item.since].date,
+        "commit": commit_name(commits[item.since]),
+        "last": commits[item.last_number].date if item.last_number is not None else None,
     }
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from machmeter.history import data as states
 from machmeter.history.data import History, Machine
+from machmeter.history.missing import still_run
 from machmeter.site import plots
 from machmeter.site.pages import changes
 from machmeter.site.pages.machmeter_tables import Own
@@ -103,16 +103,6 @@ def _banners(site: Site) -> list[dict[str, Any]]:
         )
         found.append({"text": text, "bad": False, "href": "machines.html#commits", "link": "Which"})
     return found
-
-
-def still_run(history: History) -> list[states.Series]:
-    """Return the series that the newest run of their machine and environment has: what was given up is no failure."""
-    last = {(run.machine.key, run.environment.key): run.commit for run in history.runs}
-    return [
-        item
-        for item in history.series
-        if len(item) and int(item.commits[-1]) == last.get((item.machine.key, item.environment.key))
-    ]
 
 
 def _machine(machine: Machine, site: Site, own: Own) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 
 from machmeter.history.data import Benchmark, Commit, History, Machine, Series
 from machmeter.store import columns
-from machmeter.text import numbers
+from machmeter.text import numbers, two_numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,13 +51,13 @@ class Change:
     after: float
     verdict: str  # regression, improvement or change
     importance: float = 0.0
-    words: str = ""  # how large it is: "+20.0 %", "× 12", "from 0 to 5"
+    words: str = ""  # how large it is: "+20.0 %", "× 12.0", "from 0 ns to 5.000 s"
     libraries: str = ""  # what else changed between the two points
 
     @property
-    def effect(self) -> float | None:
-        """Return the relative change, None where the level before was zero."""
-        return self.after / self.before - 1.0 if self.before else None
+    def size(self) -> float:
+        """Return how large the change is, whichever way: the logarithm of the factor, or infinity."""
+        return two_numbers.size(self.before, self.after)
 
 
 @dataclass(frozen=True, kw_only=True)
