@@ -77,7 +77,7 @@ def test_values_without_any_noise(constant: float) -> None:
 # The share of tables with any finding: at most 5 %, of which 200 tables may show 15 by chance.
 @pytest.mark.parametrize("name", [name for name in simulate_sides.KINDS if name != "wave"])
 def test_identical_code_has_findings_as_rarely_as_stated(name: str) -> None:
-    """J4, under every kind of noise that docs/statistics.md has: process variation, drift, two modes, outliers."""
+    """J4, under every kind of noise that docs/comparisons.md has: process variation, drift, two modes, outliers."""
     medians = simulate_sides.KINDS[name].make(np.random.default_rng(5), (200, 200, 8))
     assert found(medians[:, :, 1] - medians[:, :, 0]).any(axis=-1).sum() <= 15
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Shape = tuple[int, int, int]  # tables, rows, rounds
 
-# How much medians of processes of a real cell varied (docs/statistics.md), read as a standard deviation.
+# How much medians of processes of a real cell varied (docs/comparisons.md), read as a standard deviation.
 SPREAD = 0.037
 QUIET = 0.009  # what is left of it where the machine does nothing else
 

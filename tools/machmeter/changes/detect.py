@@ -1,6 +1,6 @@
 """Find the steps of a series: where its level changed and stayed changed.
 
-Pure: an array goes in, `Step`s come out. Missing and infinite values may be anywhere. `docs/statistics.md` says why
+Pure: an array goes in, `Step`s come out. Missing and infinite values may be anywhere. `docs/changes.md` says why
 it is done this way, what was tried and rejected, and how good it is.
 
 1. Drop what is not finite. Take logarithms, so that 10 % counts alike at 1 ms and at 1 s; a series that has zeros or

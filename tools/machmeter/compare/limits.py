@@ -10,7 +10,7 @@ from machmeter.metrics import Limit
 # Fewer pairs of processes than this say nothing: their own scatter is not known.
 LEAST_PAIRS = 6
 
-# With this many a change of 5 % is found (docs/statistics.md): what to ask for where there were too few.
+# With this many a change of 5 % is found (docs/comparisons.md): what to ask for where there were too few.
 ENOUGH_PAIRS = 8
 
 # Two sides measured one after the other: the machine alone has made 17 % between such blocks.

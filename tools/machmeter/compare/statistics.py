@@ -1,6 +1,6 @@
 """Whether the processes of head differ from those of base: estimate, interval and p of every row of a table at once.
 
-Why so, and how well it does: docs/statistics.md. Everything is in logarithms, so that a ratio is a difference. Arrays
+Why so, and how well it does: docs/comparisons.md. Everything is in logarithms, so that a ratio is a difference. Arrays
 have rows, and what was measured of each row last; any dimensions before these are further tables.
 """
 

@@ -14,7 +14,7 @@ from machmeter.running import stacks
 from machmeter.running.waiting import Say
 from machmeter.text import durations
 
-ROUNDS = 8  # at most so many processes for each side: docs/statistics.md says what they can see
+ROUNDS = 8  # at most so many processes for each side: docs/comparisons.md says what they can see
 
 
 def pending(project: Path, results: Path, runner: Runner, stack: str, most: int) -> list[str]:
