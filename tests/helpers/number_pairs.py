@@ -36,9 +36,9 @@ PAIRS = (
     _pair(1.0, 12.0, "images/s", "higher", "better", "× 12.0"),
     _pair(1.0, 2.0, "points", None, "change", "+100.0 %"),
     _pair(4.0, 4.25, "bytes", "lower", "worse", "+6.2 %"),  # 6.25: Python and browsers round it differently
-    _pair(5.0, 5.0, "seconds", "lower", "same", "unchanged at 5.000 s"),
+    _pair(5.0, 5.0, "seconds", "lower", "same", "unchanged"),
     # Zero on one side, or on both.
-    _pair(0.0, 0.0, "bytes", "lower", "same", "unchanged at 0 B"),
+    _pair(0.0, 0.0, "bytes", "lower", "same", "unchanged"),
     _pair(0.0, 5.0, "seconds", "lower", "worse", "from 0 ns to 5.000 s"),
     _pair(5.0, 0.0, "bytes", "lower", "better", "from 5.000 B to 0 B"),
     _pair(0.0, 5.0, "points", None, "change", "from 0 points to 5.000 points"),

@@ -25,7 +25,7 @@ export function isToldAsDifference(unit, rules) {
 }
 
 export function words(before, after, unit, rules) {
-  if (before === after) return `unchanged at ${value(before, unit)}`;
+  if (before === after) return "unchanged";
   const told = isToldAsDifference(unit, rules);
   if (told) {
     const [times, name] = rules.differences[unit];

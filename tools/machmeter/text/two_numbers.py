@@ -58,12 +58,12 @@ def is_told_as_difference(unit: str) -> bool:
 
 
 def words(before: float, after: float, unit: str = "") -> str:
-    """Say a change: "+20.0 %", "× 12.0", "+3.0 dB", "from 0 ns to 5.000 s", "unchanged at 5.000 s".
+    """Say a change: "+20.0 %", "× 12.0", "+3.0 dB", "from 0 ns to 5.000 s", "unchanged".
 
     There is a percentage only where both are above zero, and none of decibels and shares. Never NaN or Infinity.
     """
     if before == after:
-        return f"unchanged at {value(before, unit)}"
+        return "unchanged"
     by = difference(after - before, unit)
     if by is None:
         found = None if is_told_as_difference(unit) else ratio(before, after)
