@@ -7,12 +7,12 @@ from the measurements is shown as code (`inert`), and what is too long is shorte
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from machmeter.compare import figures
-from machmeter.compare.documents import Comparison, Difference, Finding, Lone
+from machmeter.compare import markdown_tables as tables
+from machmeter.compare.documents import Comparison, Lone
 from machmeter.text import inert
 from machmeter.text.inert import code
 from machmeter.text.numbers import grouped, plural
@@ -20,11 +20,9 @@ from machmeter.text.shorten import Block, fit, size
 
 LIMIT = 60_000  # bytes: GitHub takes 65,536 characters
 
-_SHOWN = 40  # rows of a table that are not folded
 _UNCHANGED = 200  # rows without a change that are listed at most
 _HOST = ("CPU", "GPU", "driver", "thread budget")  # facts that are named at once; the others are folded
 _LABELS = ("regression", "improvement", "changed", "undecided", "not judged", "no change")
-_CHANGES = ("regression", "improvement", "changed")
 _FAILURES = ("failed", "removed")
 
 
@@ -92,7 +90,7 @@ def _blocks(found: Comparison, link: str | None, head_now: str | None) -> list[B
         return [Block(before="\n\n".join(filter(None, [_heading(found), moved, _counted(found), _sides(found, link)])))]
     findings = [] if found.incomparable else found.findings
     by_verdict = {label: [item for item in findings if item.verdict == label] for label in _LABELS}
-    row = partial(_finding, packages=_telling(findings, found), others=_opposites(findings))
+    row = tables.row_of(findings, found)
     lone: dict[str, list[Lone]] = {}
     for item in found.lone:
         if item.kind == "failed" and item.reason == found.head.error:
@@ -101,16 +99,16 @@ def _blocks(found: Comparison, link: str | None, head_now: str | None) -> list[B
     return [
         Block(before="\n\n".join(filter(None, [_heading(found), moved, _counted(found), _sides(found, link)]))),
         *_reasons(found),
-        *_lone_tables(lone, (("failed", "Fails in head, worked in base"), ("removed", "No longer measured"))),
-        *_table("Regressions", by_verdict["regression"], row),
-        *_table("Changes of metrics without a direction", by_verdict["changed"], row),
-        *_table("Improvements", by_verdict["improvement"], row),
-        *_lone_tables(lone, (("fixed", "Works in head, failed in base"),)),
-        *_lone_tables(lone, (("new", "New"), ("refused", "Cannot be put side by side")), folded=True),
-        *_lone_tables(lone, (("failing", "Fails"), ("n/a", "Not available here")), folded=True),
-        *_table("Undecided", by_verdict["undecided"], row, folded=True),
-        *_not_judged(by_verdict["not judged"]),
-        *_table("No change", by_verdict["no change"], row, folded=True, most=_UNCHANGED),
+        *tables.of_lone(lone, (("failed", "Fails in head, worked in base"), ("removed", "No longer measured"))),
+        *tables.of_findings("Regressions", by_verdict["regression"], row),
+        *tables.of_findings("Changes of metrics without a direction", by_verdict["changed"], row),
+        *tables.of_findings("Improvements", by_verdict["improvement"], row),
+        *tables.of_lone(lone, (("fixed", "Works in head, failed in base"),)),
+        *tables.of_lone(lone, (("new", "New"), ("refused", "Cannot be put side by side")), folded=True),
+        *tables.of_lone(lone, (("failing", "Fails"), ("n/a", "Not available here")), folded=True),
+        *tables.of_findings("Undecided", by_verdict["undecided"], row, folded=True),
+        *tables.not_judged(by_verdict["not judged"]),
+        *tables.of_findings("No change", by_verdict["no change"], row, folded=True, most=_UNCHANGED),
         *_details(found),
     ]  # fmt: skip
 
@@ -230,118 +228,6 @@ def _reasons(found: Comparison) -> list[Block]:
     return blocks
 
 
-# ------------------------------------------------------------------ tables
-
-
-def _table(
-    title: str, findings: Sequence[Finding], row: Callable[[Finding], list[str]], *, folded: bool = False,
-    most: int | None = None,
-) -> list[Block]:  # fmt: skip
-    columns = ["cell", "metric", "base", "head", "change (95 % interval)", "note"]
-    return _grid(title, columns, [row(item) for item in findings], right=(2, 3, 4), folded=folded, most=most)
-
-
-def _lone_tables(
-    lone: dict[str, list[Lone]], titles: Iterable[tuple[str, str]], *, folded: bool = False
-) -> list[Block]:
-    """Return a table for each kind, one row for all metrics of a cell that have the same reason."""
-    blocks = []
-    for kind, title in titles:
-        grouped: dict[tuple[str, str], list[str]] = {}
-        for item in lone.get(kind, ()):
-            grouped.setdefault((item.cell, item.reason), []).append(figures.metric(item.metric))
-        rows = [
-            [code(cell, cell=True), _few(list(dict.fromkeys(names))), code(reason, 240, cell=True)]
-            for (cell, reason), names in grouped.items()
-        ]
-        blocks += _grid(title, ["cell", "metrics", "reason"], rows, folded=folded)
-    return blocks
-
-
-def _few(names: Sequence[str], most: int = 4) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-def _not_judged(findings: Sequence[Finding]) -> list[Block]:
-    """Return what was not judged, by reason: it is mostly the same for all."""
-    reasons: dict[str, list[Finding]] = {}
-    for item in findings:
-        reasons.setdefault(item.words, []).append(item)
-    rows = [
-        [
-            grouped(len(some)),
-            code(reason, 240, cell=True),
-            ", ".join(code(item.cell, 80, cell=True) for item in some[:3]),
-        ]
-        for reason, some in reasons.items()
-    ]
-    return _grid(f"Not judged: {plural(len(findings), 'number')}", ["numbers", "reason", "such as"], rows, folded=True)
-
-
-def _grid(
-    title: str, columns: list[str], rows: list[list[str]], *, right: Sequence[int] = (), folded: bool = False,
-    most: int | None = None,
-) -> list[Block]:  # fmt: skip
-    """Return a table, without its last column where no row has anything there; nothing where it has no rows."""
-    if not rows:
-        return []
-    if not any(row[-1] for row in rows):
-        columns, rows = columns[:-1], [row[:-1] for row in rows]
-    titled = title if ":" in title else f"{title} ({grouped(len(rows))})"
-    rule = "|".join("--:" if place in right else "---" for place in range(len(columns)))
-    head = f"| {' | '.join(columns)} |\n|{rule}|"
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    if folded:
-        return [_folded(titled, head, lines, most)]
-    first, others = lines[:_SHOWN], lines[_SHOWN:]
-    blocks = [Block(before=f"#### {titled}", head=f"\n{head}", rows=first)]
-    return blocks + ([_folded(f"{title}: {grouped(len(others))} more", head, others)] if others else [])
-
-
-def _folded(title: str, head: str, rows: Sequence[str], most: int | None = None) -> Block:
-    return Block(
-        before=f"<details><summary>{title}</summary>\n",
-        head=head,
-        rows=rows,
-        after="\n</details>",
-        most=most,
-    )
-
-
-def _telling(findings: Sequence[Finding], found: Comparison) -> list[Difference]:
-    """Return the libraries to name beside rows: none where all of them may explain every row, which is said above."""
-    cells = {item.cell for item in findings if item.verdict in _CHANGES}
-    all_alike = all(len(figures.explaining(cell, found.packages)) == len(found.packages) for cell in cells)
-    return [] if all_alike and len(cells) > 1 else list(found.packages)
-
-
-def _finding(item: Finding, *, packages: Sequence[Difference], others: dict[tuple[str, str], list[str]]) -> list[str]:
-    notes = [code(figures.difference(package), 80, cell=True) for package in figures.explaining(item.cell, packages)]
-    told = item.verdict in ("regression", "improvement")
-    if told and (names := others.get((item.cell, item.verdict))):
-        notes.append(f"{'but worse' if item.verdict == 'improvement' else 'but better'}: {_few(names)}")
-    if item.verdict == "undecided" and item.words:
-        notes = [code(item.words, cell=True)]
-    return [
-        code(item.cell, cell=True),
-        figures.metric(item.metric),
-        figures.value(item.base, item.unit),
-        figures.value(item.head, item.unit),
-        figures.change(item),
-        "; ".join(notes) if told or item.verdict in ("changed", "undecided") else "",
-    ]
-
-
-def _opposites(findings: Iterable[Finding]) -> dict[tuple[str, str], list[str]]:
-    """Return by cell and verdict which metrics of the same cell went the other way."""
-    opposite = {"regression": "improvement", "improvement": "regression"}
-    found: dict[tuple[str, str], list[str]] = {}
-    for item in findings:
-        if item.verdict in opposite:
-            found.setdefault((item.cell, opposite[item.verdict]), []).append(figures.metric(item.metric))
-    return found
-
-
 def _details(found: Comparison) -> list[Block]:
     """Return what a reader may want to know of the machine and the run, folded."""
     means = [
@@ -359,4 +245,4 @@ def _details(found: Comparison) -> list[Block]:
     ]
     host = [f"- {code(name, 60)}: {code(fact)}" for name, fact in found.host.items()]
     rows = [*notes, *means, *spent, *environments, *host]
-    return [replace(_folded("How it was measured", "", rows), claim=0)] if rows else []
+    return [replace(tables.fold("How it was measured", "", rows), claim=0)] if rows else []
