@@ -161,7 +161,7 @@ def test_what_the_intervals_of_a_series_hide_is_the_same(tmp_path: Path) -> None
         {"m.time_a": result([1.0, 1.0], params, low=[0.9, None], high=[1.1, None])},
         {"m.time_a": result([1.19, 1.19], params, low=[1.0, None], high=[1.4, None])},
     )
-    assert {row.about.params[0]: row.verdict for row in found.rows} == {"1": "same", "2": "worse"}
+    assert {row.about.series.params[0]: row.verdict for row in found.rows} == {"1": "same", "2": "worse"}
 
 
 def test_another_cpu_is_not_comparable(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ async function start() {
     const head_ = element("tr", {}, ...cells.map((title, at) => element("th", { scope: "col", class: [1, 3, 4].includes(at) ? "num" : null, "data-filter": at === 0 }, title)));
     const body = element("tbody", {}, ...rows.map((row) => element("tr", {},
       element("td", {}, badge(row.verdict)),
-      element("td", { class: "num", "data-value": row.size }, row.words || NONE),
+      element("td", { class: "num effect", "data-value": row.size }, row.words || NONE),
       element("th", { scope: "row" }, element("a", { href: row.about.href }, row.about.name), row.about.params ? element("span", { class: "quiet" }, ` ${row.about.params}`) : null),
       element("td", { class: "num", "data-value": row.before }, row.before === null ? row.stateBefore || NONE : value(row.before, row.about.unit)),
       element("td", { class: "num", "data-value": row.after }, row.after === null ? row.stateAfter || NONE : value(row.after, row.about.unit)))));

@@ -11,9 +11,14 @@ function least(base, smallest) {
   return smallest.absolute ?? smallest.relative * Math.abs(base);
 }
 
+// Half the interval that such a value of its series usually has; 0 where none is known.
+function noise(side) {
+  return side.spread > 0 ? side.spread * Math.abs(side.value) : 0;
+}
+
 export function judge(before, after, about) {
-  const noise = (before.spread || 0) * Math.abs(before.value) + (after.spread || 0) * Math.abs(after.value);
-  const found = outcome(before.value, after.value, about.direction, Math.max(least(before.value, about.smallest), noise));
+  const counts = Math.max(least(before.value, about.smallest), noise(before) + noise(after));
+  const found = outcome(before.value, after.value, about.direction, counts);
   return found === "unknown" ? "not comparable" : found;
 }
 

@@ -38,14 +38,22 @@ Identity = tuple[str, tuple[str, ...]]  # benchmark and parameters
 class Point:
     """What one run has of one series."""
 
-    benchmark: Benchmark
-    params: tuple[str, ...]
-    key: str  # of the series
+    series: Series
     state: int
     value: float
-    spread: float  # half the interval that the series usually has, as a share of its values; NaN where it has none
     version: str
     reason: str = ""
+
+    @property
+    def benchmark(self) -> Benchmark:
+        """Return what was measured."""
+        return self.series.benchmark
+
+    @property
+    def noise(self) -> float:
+        """Return half the interval that such a value of the series usually has; 0 where none is known."""
+        share = spread(self.series)
+        return share * abs(self.value) if share > 0.0 else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +85,7 @@ class Row:
     @property
     def name(self) -> str:
         """Return the benchmark with its parameters."""
-        return f"{self.about.benchmark.name}({', '.join(self.about.params)})"
+        return f"{self.about.benchmark.name}({', '.join(self.about.series.params)})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,12 +122,9 @@ def column(history: History, run: Run, rounding: Rounding = lambda series, value
 def _point(item: Series, place: int, rounding: Rounding) -> Point:
     is_number = int(item.state[place]) == OK
     return Point(
-        benchmark=item.benchmark,
-        params=item.params,
-        key=item.key,
+        series=item,
         state=int(item.state[place]),
         value=rounding(item, float(item.value[place])) if is_number else math.nan,
-        spread=spread(item) if is_number else math.nan,
         version=item.benchmark.versions[item.version[place]],
         reason=item.reasons.get(place, ""),
     )
@@ -171,10 +176,10 @@ def _row(before: Point | None, after: Point | None, *, comparable: bool) -> Row 
 
 def judge(before: Point, after: Point) -> Verdict:
     """Say what became of a number: a difference counts from the limit of its metric, and from its usual noise."""
-    benchmark = after.benchmark
-    least = limit(benchmark).least(before.value, once=True)
-    noise = sum(point.spread * abs(point.value) for point in (before, after) if point.spread > 0.0)
-    found = two_numbers.outcome(before.value, after.value, benchmark.direction, max(least, noise))
+    numbers, direction = (before.value, after.value), after.benchmark.direction
+    found = two_numbers.outcome(*numbers, direction, limit(after.benchmark).least(before.value, once=True))
+    if found not in ("same", "unknown"):  # the intervals are looked at only where they matter: it takes a while
+        found = two_numbers.outcome(*numbers, direction, before.noise + after.noise)
     return "not comparable" if found == "unknown" else found
 
 

@@ -98,11 +98,11 @@ def _row(row: runs.Row) -> dict[str, Any]:
         "size": row.size,
         "words": row.words or numbers_module.NONE,
         "benchmark": benchmark.name,
-        "params": named(benchmark, row.about.params),
+        "params": named(benchmark, row.about.series.params),
         "before": row.before,
         "after": row.after,
         "unit": benchmark.unit,
-        "href": f"{history_href(benchmark)}#s={row.about.key}",
+        "href": f"{history_href(benchmark)}#s={row.about.series.key}",
         "reason": row.reason,
     }
 
