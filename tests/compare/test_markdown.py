@@ -163,10 +163,10 @@ def test_not_comparable_says_why_and_never_a_percentage() -> None:
 
 def test_a_machine_that_moved_is_said_before_any_number() -> None:
     """With how far, and how sure that is."""
-    shift = Shift(ratio=1.08, low=1.06, high=1.10, control="control.MachineControl")
+    shift = Shift(ratio=1.08, low=1.06, high=1.10, control="control.Machine")
     text = markdown.render(comparison(result="regression", findings=[finding()], shift=shift))
     assert text.startswith("### Machmeter on `xeon-1`: 1 regression; the machine itself moved\n")
-    words = "its control `control.MachineControl` by +8.0 % (+6.0 to +10.0 %)."
+    words = "its control `control.Machine` by +8.0 % (+6.0 to +10.0 %)."
     assert text.index(words) < text.index("#### Regressions")
 
 

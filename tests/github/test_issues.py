@@ -20,21 +20,33 @@ NAME = "cpu.openvino.ResNet50.time_forward"
 CELLS = [["'fp32'", "'int8'"], ["1"]]
 
 
-def write(results: Path, levels: list[float], *, control: list[float] | None = None, first: int = 0) -> None:
-    """Write a commit for each level of the int8 cell; fp32 stays where it is."""
+CONTROL = "control.Machine.time_matrix_product"
+
+
+def write(
+    results: Path,
+    levels: list[float],
+    *,
+    control: list[float] | None = None,
+    first: int = 0,
+    also: tuple[str, ...] = (),
+) -> None:
+    """Write a commit for each level of the int8 cell and of the benchmarks `also`; fp32 stays where it is."""
     for number, level in enumerate(levels, first):
         wobble = 1.0 + 0.004 * ((number * 7) % 5 - 2)
         host = (control or [1.0] * len(levels))[number - first]
         rows: dict[str, Any] = {
             NAME: (CELLS, [0.020 * wobble, 0.010 * level * wobble]),
-            "control.MachineControl.time_matrix_product": ([], [0.04 * host * wobble]),
+            CONTROL: ([], [0.04 * host * wobble]),
+            **{name: ([], [0.04 * level * wobble]) for name in also},
         }
         stores.write_result(results, number, rows)
     stores.write_catalogue(
         results,
         {
             NAME: {"params": CELLS, "param_names": ["precision", "batch"]},
-            "control.MachineControl.time_matrix_product": {},
+            CONTROL: {},
+            **{name: {} for name in also},
         },
     )
 
@@ -150,6 +162,26 @@ def test_a_machine_that_became_slower_is_no_regression(
     """Its control moved with the same commit."""
     write(tmp_path / "results", SLOWER, control=SLOWER)
     assert alerts() == [NONE]
+
+
+@pytest.mark.parametrize("name", ["control.Null.time_forward", "control.MachinePeak.track_matrix_product_peak"])
+def test_what_is_no_control_of_the_machine_silences_nothing(
+    alerts: Callable[..., list[str]], github: GitHub, tmp_path: Path, name: str
+) -> None:
+    """Our harness became slower together with a cell: a change of ours may do that."""
+    write(tmp_path / "results", SLOWER, also=(name,))
+    alerts()
+    assert TITLE in [issue["title"] for issue in github.state.issues]
+
+
+def test_a_control_raises_no_alert_itself(tmp_path: Path) -> None:
+    """The null backend is no control: its harness is ours."""
+    write(tmp_path / "results", [1.0] * len(SLOWER), control=SLOWER)
+    history = read.read(tmp_path / "results")
+    assert regressions.find(history, of_history.find(history)) == {}
+    write(tmp_path / "results", SLOWER, also=("control.Null.time_forward",))
+    history = read.read(tmp_path / "results")
+    assert set(regressions.find(history, of_history.find(history))) == {NAME, "control.Null.time_forward"}
 
 
 def test_a_series_that_came_back_and_further_is_no_regression(alerts: Callable[..., list[str]], tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """What is slower, larger or less accurate on the main branch than it was, beyond doubt and by nobody's machine.
 
-Pure. A regression is a step that raises an alert (`changes.alerts`: at least four commits agree on the new level, so
-one odd run, or two in a row, is none) and from which the series has not come back.
+Pure. A regression is a step that raises an alert (`beyond_doubt`: at least four commits agree on the new level, so one
+odd run, or two in a row, is none) and from which the series has not come back.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from machmeter.changes.of_history import Found, listed
 from machmeter.history import environment_changes
 from machmeter.history.data import History, Series
 from machmeter.text import two_numbers
+from machmeter.workload.names import is_control
 
 RECENT = 50  # points of a series: whoever begins to watch an old store does not want to hear of its past
 NEAR = 3  # points by which the place of a step may move as more points come
-CONTROL = "control."  # benchmarks that measure the machine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,15 +46,15 @@ def find(history: History, changes: Mapping[str, Sequence[Change]]) -> dict[str,
 
     A series that became worse twice has two.
 
-    `changes` is what `changed.find` has found. A step that came with another CPU, driver or thread budget is left out,
-    and one that came while a control of its machine moved too.
+    `changes` is what `of_history.find` has found. A step that came with another CPU, driver or thread budget is left
+    out, and one that came while a control of its machine moved too.
     """
     found = listed(history, changes)
-    moved = [item for item in found if item.series.benchmark.name.startswith(CONTROL) and _is_certain(item, changes)]
+    moved = [item for item in found if is_control(item.series.benchmark.name) and _is_certain(item, changes)]
     groups: dict[str, list[Regression]] = {}
     for item in found:
         name = item.series.benchmark.name
-        if name.startswith(CONTROL) or item.change.verdict != "regression" or not _is_certain(item, changes):
+        if is_control(name) or item.change.verdict != "regression" or not _is_certain(item, changes):
             continue
         regression = _regression(history, item, changes[item.series.key])
         if regression and not _is_the_machine(item, moved):
