@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -13,13 +15,14 @@ from typing import Any
 
 import pytest
 
+import machmeter
 from helpers import stores
 from machmeter import errors
-from machmeter.changes import detect, of_history
 from machmeter.site import build, progress, writing
 from machmeter.site.render import find_folder
-from machmeter.store import asv_files, parallel, parsing
-from machmeter.store import cache as caching
+from machmeter.store import parallel, parsing
+
+TOOLS = Path(machmeter.__file__).parents[1]
 
 
 def made(folder: Path, *, cache: Path | None = None, **more: Any) -> dict[str, bytes]:
@@ -118,20 +121,71 @@ def test_an_edited_template_is_seen(tmp_path: Path) -> None:
     }
 
 
-def test_what_older_code_read_and_detected_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that is read differently from now on, and a detector that finds other steps."""
-    stores.foreign(tmp_path / "results")
-    age(tmp_path / "results")
-    with monkeypatch.context() as older:
-        parse = asv_files.parse
-        older.setattr(asv_files, "parse", lambda content, path: parse(content.replace(b"0.2", b"0.4"), path))
-        older.setattr(detect, "detect_many", lambda series: [[] for _ in series])
-        older.setattr(caching, "_code", lambda: "older")
-        older.setattr(of_history, "_detector_digest", lambda: "older")
-        before = made(tmp_path, cache=tmp_path / "cache")
-    again = made(tmp_path, cache=tmp_path / "cache")
-    assert again == made(tmp_path)
+HISTORY = """
+import json, sys
+from pathlib import Path
+from machmeter.changes import of_history
+from machmeter.history import read
+cache = Path(sys.argv[2]) if len(sys.argv) > 2 else None
+history = read.read(Path(sys.argv[1]), cache=cache)
+found = of_history.find(history, cache=cache)
+steps = {key: [change.index for change in changes] for key, changes in found.items()}
+print(json.dumps([{item.key: item.value.tolist() for item in history.series}, steps]))
+"""
+MODULES = "import json, sys, {0}; print(json.dumps([name for name in sys.modules if name.startswith('machmeter.')]))"
+
+
+def run_code(tools: Path, code: str, *arguments: Path) -> Any:
+    """Run `code` with the package in `tools` and return the JSON that it prints."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    variables = {**os.environ, "PYTHONPATH": str(tools)}
+    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True, env=variables).stdout)
+
+
+@pytest.fixture(scope="module")
+def read_before(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+    """A store, with the cache that the present code made of it beside it; and what it found in it."""
+    folder = tmp_path_factory.mktemp("store")
+    stores.foreign(folder / "results")
+    age(folder / "results")
+    return folder, run_code(TOOLS, HISTORY, folder / "results", folder / "cache")
+
+
+@pytest.mark.parametrize(
+    ("module", "old", "new"),
+    [
+        ("changes/doubts.py", "SMALLEST_CHANGE = 0.02", "SMALLEST_CHANGE = 9.0"),
+        ("changes/series.py", "LEAST_NOISE = 0.004", "LEAST_NOISE = 4.0"),
+        ("changes/segments.py", "PENALTY = 9.0", "PENALTY = 9e9"),
+        ("store/asv_files.py", "json.loads(content)", "json.loads(content.replace(b'0.2', b'0.4'))"),
+        ("store/parsing.py", "parse(content, path)", "parse(content.replace(b'0.2', b'0.4'), path)"),
+    ],
+)
+def test_what_older_code_read_and_detected_is_not_used(
+    tmp_path: Path, read_before: tuple[Path, Any], module: str, old: str, new: str
+) -> None:
+    """A copy of the package with one line edited, which finds a cache of the code before."""
+    store, before = read_before
+    shutil.copytree(TOOLS / "machmeter", tmp_path / "machmeter", ignore=shutil.ignore_patterns("__pycache__"))
+    edited = tmp_path / "machmeter" / module
+    assert edited.read_text().count(old) == 1
+    edited.write_text(edited.read_text().replace(old, new))
+    shutil.copytree(store / "cache", tmp_path / "cache")
+    again = run_code(tmp_path, HISTORY, store / "results", tmp_path / "cache")
+    assert again == run_code(tmp_path, HISTORY, store / "results")
     assert again != before
+
+
+@pytest.mark.parametrize(
+    ("module", "floors"),
+    [
+        ("machmeter.changes.detect", {"changes"}),
+        ("machmeter.store.parsing", {"store", "errors", "asv_names", "atomic"}),
+    ],
+)
+def test_no_code_decides_that_is_outside_the_folder_whose_code_counts(module: str, floors: set[str]) -> None:
+    """Steps are those of all code in `changes`, and a file is read as all code in `store` reads it."""
+    assert {name.split(".")[1] for name in run_code(TOOLS, MODULES.format(module))} <= floors
 
 
 @pytest.mark.alone

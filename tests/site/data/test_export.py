@@ -20,7 +20,6 @@ from machmeter.history.data import History
 from machmeter.history.read import read
 from machmeter.site.data import encode, export
 from machmeter.store import asv_files
-from machmeter.store import cache as caching
 
 ROOT = Path(__file__).parents[3]
 SCHEMAS = ROOT / "site" / "static" / "schema"
@@ -338,14 +337,6 @@ def test_only_what_is_new_is_parsed_and_kept(tmp_path: Path, monkeypatch: pytest
     for path in sorted(results.rglob("0*.json"))[1:]:  # most of what is kept is of no use any more
         path.unlink()
     assert (pieces(), parsed) == (["columns-000000003.bin"], [])
-
-
-def test_what_other_code_has_read_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    small(tmp_path / "results")
-    read(tmp_path / "results", cache=tmp_path / "cache")
-    assert len(caching.load(tmp_path / "cache")) == 1
-    monkeypatch.setattr(caching, "_CODE", ("asv_files.py",))
-    assert caching.load(tmp_path / "cache") == []
 
 
 def test_a_file_that_changed_is_read_again_whatever_its_time_says(tmp_path: Path) -> None:

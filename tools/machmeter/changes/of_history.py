@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from machmeter.changes import detect, judge, ranks, segments
+from machmeter.changes import detect, judge
 from machmeter.changes.detect import Step
 from machmeter.changes.judge import Change
 from machmeter.history.data import Event, History, Series
@@ -98,9 +98,8 @@ def _digest(series: Series, points: NDArray[np.intp]) -> str:
 
 
 def _detector_digest() -> str:
-    """Return a hash of the detector's own code: steps that another one found are not used."""
-    code = [Path(module.__file__ or "").read_bytes() for module in (detect, ranks, segments)]
-    return hashlib.blake2b(b"\0".join(code), digest_size=16).hexdigest()
+    """Return a hash of all code of this folder: steps that another detector found are not used."""
+    return caching.code_digest(Path(__file__).parent)
 
 
 def _load(folder: Path) -> dict[str, list[Step]]:

@@ -30,8 +30,6 @@ FOLDER = ".machmeter-cache"
 
 _PIECES = "columns-*.bin"
 _MOST_PIECES = 16
-# What decides how a file is read: when any of it changes, what is kept is read again.
-_CODE = ("cache.py", "columns.py", "asv_files.py", "asv_rows.py")
 # A file that was changed twice within this many seconds may have the same time both times.
 _RACY_SECONDS = 2.0
 
@@ -88,8 +86,18 @@ def load(folder: Path) -> list[Piece]:
     return [piece for path in sorted(folder.glob(_PIECES)) if (piece := _load(path, code))]
 
 
+def code_digest(folder: Path) -> str:
+    """Return a hash of the modules in `folder`: what its code worked out and was kept is not used by other code.
+
+    All of them count, so that none is forgotten of those that decide. Raises OSError where one cannot be read.
+    """
+    modules = sorted(folder.glob("*.py"))
+    return digest(b"\0".join(part for path in modules for part in (path.name.encode(), path.read_bytes())))
+
+
 def _code() -> str:
-    return digest(b"\0".join(Path(__file__).with_name(name).read_bytes() for name in _CODE))
+    """Return a hash of what decides how a file is read: when it changes, what is kept is read again."""
+    return code_digest(Path(__file__).parent)
 
 
 def _load(path: Path, code: str) -> Piece | None:
