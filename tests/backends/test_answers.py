@@ -42,9 +42,9 @@ def test_every_backend_and_precision_is_what_it_says(name: str, precision: str, 
     outputs, reference = answers(session, RESNET, 2)
     assert fidelity.shortfall(fidelity.compare(outputs, reference), precision) is None
     effective = session.effective()
-    assert precision_labels.falsehood(precision, effective["compute"]) is None, effective
-    assert sum(effective["compute"].values()) >= 18
-    assert effective["threads"] == host.thread_budget()
+    assert precision_labels.falsehood(precision, effective.compute) is None, effective
+    assert sum(effective.compute.values()) >= 18
+    assert effective.threads == host.thread_budget()
 
 
 @pytest.mark.usefixtures("store_variable")
@@ -55,7 +55,7 @@ def test_every_backend_obeys_the_thread_budget(name: str) -> None:
     session = load(RESNET, name, "fp32", 1, options, threads=1)
     try:
         session(np.zeros((1, *RESNET.input_shape), np.float32))
-        assert session.effective()["threads"] == 1
+        assert session.effective().threads == 1
     finally:
         import torch
 
@@ -87,9 +87,9 @@ def test_a_true_label_and_a_false_one_on_the_real_runtime() -> None:
     network = openvino.Core().read_model(artifact.path("model.xml"))
     network.reshape([1, *RESNET.input_shape])
     left_alone = OpenVinoSession(openvino.Core().compile_model(network, "CPU"), {})
-    assert "labelled fp32" in (precision_labels.falsehood("fp32", left_alone.effective()["compute"]) or "")
+    assert "labelled fp32" in (precision_labels.falsehood("fp32", left_alone.effective().compute) or "")
     told = BACKEND.load(RESNET, artifact, "fp32", batch=1, threads=1)
-    assert precision_labels.falsehood("fp32", told.effective()["compute"]) is None
+    assert precision_labels.falsehood("fp32", told.effective().compute) is None
 
 
 @pytest.mark.usefixtures("store_variable")
@@ -113,7 +113,7 @@ def test_a_transformer_is_quantized_with_its_preset() -> None:
     """M15: asserted in what the artifact and the evidence say, and in the answers."""
     session = load(VIT, "openvino", "int8", 8, {})
     effective = session.effective()
-    assert (effective["preset"], effective["model_type"]) == ("mixed", "transformer")
+    assert (effective.settings["preset"], effective.settings["model_type"]) == ("mixed", "transformer")
     outputs, reference = answers(session, VIT, 8)
     assert fidelity.shortfall(fidelity.compare(outputs, reference), "int8") is None
 
@@ -122,7 +122,7 @@ def test_a_transformer_is_quantized_with_its_preset() -> None:
 def test_every_static_int8_recipe_keeps_a_transformers_answers() -> None:
     """M14, M15 for ONNX Runtime: quantizing softmax and layer norm too lost half of ViTB16's answers."""
     session = load(VIT, "onnxruntime", "int8", 8, {})
-    assert session.effective()["quantized_operators"] == ["MatMul", "Gemm", "Conv"]
+    assert session.effective().settings["quantized_operators"] == ["MatMul", "Gemm", "Conv"]
     outputs, reference = answers(session, VIT, 8)
     assert fidelity.compare(outputs, reference).sqnr_db > 15.0
 

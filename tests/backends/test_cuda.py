@@ -110,8 +110,8 @@ def test_layers_are_counted_as_the_inspector_tells_them() -> None:
         }
     )
     found = _engine.parse_layers(text)
-    assert found["compute"] == {"fp16": 1, "int8": 1, "tf32": 1, "fp32": 1, "bf16": 1}
-    assert found["layers"] == 6
+    assert found.compute == {"fp16": 1, "int8": 1, "tf32": 1, "fp32": 1, "bf16": 1}
+    assert found.count == 6
 
 
 @pytest.mark.parametrize("text", ['{"Layers": ["conv1", "conv2"]}', '{"Layers": []}', "{}"])
@@ -315,7 +315,7 @@ def node(name: str, provider: str, kind: str = "float") -> dict[str, Any]:
 
 def test_what_ran_on_the_cuda_provider_is_counted_by_type() -> None:
     nodes = [node("Conv", "CUDA", "float16")] * 53 + [node("Gemm", "CUDA", "float16"), node("Cast", "CPU")]
-    assert onnxruntime.executed(nodes, {})["compute"] == {"fp16": 54}
+    assert onnxruntime.executed(nodes, {}).compute == {"fp16": 54}
 
 
 def test_an_operator_that_fell_back_to_the_cpu_fails_the_cell() -> None:
@@ -327,8 +327,8 @@ def test_an_operator_that_fell_back_to_the_cpu_fails_the_cell() -> None:
 def test_inside_an_engine_the_given_network_counts_and_must_be_whole() -> None:
     engine = node("TRTKernel_graph_main_1", "Tensorrt")
     found = onnxruntime.executed([engine], {"int8": 53, "fp32": 1})
-    assert found["compute"] == {"int8": 53, "fp32": 1}
-    assert found["proved_by"] == "the network that TensorRT was given"
+    assert found.compute == {"int8": 53, "fp32": 1}
+    assert found.proved_by == "the network that TensorRT was given"
     with pytest.raises(errors.CellFailed, match="TensorRT took only a part"):
         onnxruntime.executed([engine, node("Conv", "CUDA")], {"int8": 53})
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from machmeter import json_shape
 from machmeter.workload import rungs
 
 COLUMNS = ["result", "params", "version", "started_at", "duration", "stats_ci_99_a", "stats_ci_99_b"]
@@ -217,7 +218,7 @@ def _rung(name: str, speed: float) -> dict[str, Any]:
     return {
         "status": "ok",
         "started_at": 1.0,
-        "settings": rungs.settings(known[name], known),
+        "settings": json_shape.encode(rungs.settings(known[name], known)),
         "images_per_second": speed,
         "median_seconds": 1 / speed,
         "call_seconds": [1 / speed] * 5,

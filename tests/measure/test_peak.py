@@ -98,9 +98,9 @@ def test_memory_bandwidth_is_positive_and_plausible(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(peak, "UNDISTURBED", 0.0)
     monkeypatch.setattr(peak, "WINDOWS", 3)
     monkeypatch.setattr(peak, "LEAST_WINDOWS", 1)
-    found = peak.memory_bandwidth()
-    assert set(found["tried"]) == {"copy", "scale", "add"}
-    assert 1e8 < min(found["samples"]) <= max(found["samples"]) < 1e14
+    measured = peak.memory_bandwidth()
+    assert set(measured.found.tried) == {"copy", "scale", "add"}
+    assert 1e8 < min(measured.samples) <= max(measured.samples) < 1e14
 
 
 @pytest.mark.models
@@ -112,12 +112,14 @@ def test_the_peak_is_of_the_precision_and_possible(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(peak, "UNDISTURBED", 0.0)  # other tests may run beside this one
     monkeypatch.setattr(peak, "WINDOWS", 3)
     monkeypatch.setattr(peak, "LEAST_WINDOWS", 1)
-    found = peak.matrix_product(precision)
-    assert min(found["tried"].values()) > 0.0
-    assert 0.0 < max(found["samples"]) <= 1.0 / host.least_seconds(1.0, precision)
-    assert found["threads"] == host.thread_budget()
+    measured = peak.matrix_product(precision)
+    found = measured.found
+    assert min(found.tried.values()) > 0.0
+    assert 0.0 < max(measured.samples) <= 1.0 / host.least_seconds(1.0, precision)
+    assert found.threads == host.thread_budget()
     if precision != "fp32":
-        assert found["executed"]["compute"] == {precision: 1}
+        assert found.executed is not None
+        assert found.executed.compute == {precision: 1}
 
 
 @pytest.mark.models

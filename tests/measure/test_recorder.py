@@ -14,9 +14,11 @@ import pytest
 
 from machmeter import asv_names
 from machmeter.machine import process
-from machmeter.measure import recorder, settling
+from machmeter.measure import settling
 from machmeter.measure.current_run import AsvRun
+from machmeter.measure.record_parts import Outcome, Speed, Surveyed
 from machmeter.measure.recorder import Recorder
+from machmeter.workload import pinned
 
 
 @pytest.fixture
@@ -42,17 +44,17 @@ def content(run: AsvRun) -> dict[str, Any]:
 
 def test_a_stack_label_is_compared_with_what_is_installed(run: AsvRun) -> None:
     """With --python=same asv stamps a stack that it never installed."""
-    mismatches = recorder.pin_mismatches(run.project, "cpu")
+    mismatches = pinned.mismatches(run.project, "cpu")
     assert mismatches is not None
     assert [line.split(":")[0] for line in mismatches] == ["numpy", "nobody-has-this"]
     assert mismatches[1] == "nobody-has-this: pinned 1.0, installed nothing"
-    assert recorder.pin_mismatches(run.project, "unknown") is None
+    assert pinned.mismatches(run.project, "unknown") is None
 
 
 def test_records_of_one_process_grow(run: AsvRun) -> None:
     recorder = Recorder(run)
     recorder.begin("cell", "survey", 60.0)
-    recorder.record("cell", status="ok", facts={"a": 1})
+    recorder.record("cell", Outcome(status="ok"), Surveyed(facts={"a": 1}))
     (record,) = content(run)["runs"]["r1"]["cells"]["cell"].values()
     assert (record["status"], record["facts"], record["benchmark"]) == ("ok", {"a": 1}, "survey")
     assert content(run)["runs"]["r1"]["stack_mismatches"]
@@ -80,6 +82,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from machmeter.measure.recorder import Recorder
+from machmeter.measure.record_parts import Outcome
 from machmeter.measure.current_run import AsvRun
 folder = Path(sys.argv[1])
 run = AsvRun(run="r1", machine="here", commit="c" * 40, environment="e", stack=None, project=folder,
@@ -87,7 +90,7 @@ run = AsvRun(run="r1", machine="here", commit="c" * 40, environment="e", stack=N
 recorder = Recorder(run)
 for number in range(10):
     recorder.begin(f"cell {sys.argv[2]} {number}", "survey", 60.0)
-    recorder.record(f"cell {sys.argv[2]} {number}", status="ok")
+    recorder.record(f"cell {sys.argv[2]} {number}", Outcome(status="ok"))
 """
 
 
@@ -154,7 +157,7 @@ def test_everything_written_is_strict_json(run: AsvRun) -> None:
     recorder = Recorder(run)
     recorder.begin("cell", "survey", 60.0)
     with pytest.raises(ValueError, match="not JSON compliant"):
-        recorder.record("cell", number=float("nan"))
+        recorder.record("cell", Speed(images_per_second=float("nan")))
     json.loads(run.evidence_file.read_text(), parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
 
 

@@ -56,7 +56,7 @@ def test_a_batch_of_8_every_10_ms_is_800_images_per_second() -> None:
     """M1, through real processes."""
     done = run("sleeper", Launch(), batch=8)
     assert done.images_per_second == pytest.approx(800, rel=0.35)
-    assert done.evidence()["median_seconds"] == pytest.approx(0.010, rel=0.35)
+    assert done.evidence().median_seconds == pytest.approx(0.010, rel=0.35)
 
 
 @needs_two_cores
@@ -65,10 +65,10 @@ def test_two_equal_instances_are_twice_one() -> None:
     one, two = run("sleeper", Launch()), run("sleeper", Launch(instances=2))
     assert two.images_per_second / one.images_per_second == pytest.approx(2.0, rel=0.25)
     assert len(two.calls) == 2
-    cores = [tuple(map(tuple, worker["proof"]["physical_cores"])) for worker in two.workers]
+    cores = [worker.proof.physical_cores for worker in two.workers]
     assert len(set(cores)) == 2
     assert all(len(core) == 1 for core in cores)
-    assert [worker["threads"] for worker in two.workers] == [1, 1]
+    assert [worker.threads for worker in two.workers] == [1, 1]
 
 
 @needs_two_cores
@@ -140,7 +140,7 @@ def quota_of_one_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_throttled_periods_of_the_timed_part_are_on_record(quota_of_one_cpu: Path) -> None:
     """M7: what was throttled before is not counted, and none is 0, not unknown."""
     (worker,) = run("sleeper", Launch()).workers
-    assert worker["throttled_periods"] == 0
+    assert worker.throttled_periods == 0
 
 
 @pytest.mark.models
@@ -162,8 +162,9 @@ def test_a_cpu_quota_limits_every_backend(
     cell = Cell(device="cpu", backend=name, model="ResNet18", precision="fp32", batch=1, options=options)
     done = instances.run(Configuration(backend=backends.get(name), cell=cell, launch=Launch(), seconds=0.5))
     (worker,) = done.workers
-    assert worker["threads"] == 1
-    assert worker["effective"]["threads"] == 1
+    assert worker.threads == 1
+    assert worker.effective is not None
+    assert worker.effective.threads == 1
 
 
 @pytest.mark.usefixtures("siblings")
@@ -194,9 +195,9 @@ def test_the_allocator_is_really_mapped(allocator: str) -> None:
     assert starting.find_library(allocator), f"{allocator} is missing: .ci/run installs it"
     done = run("sleeper", Launch(allocator=allocator))  # type: ignore[arg-type]
     (worker,) = done.workers
-    assert worker["proof"]["allocator"] == allocator
-    assert allocator in worker["proof"]["allocator_library"]
-    assert worker["allocator"] == allocator
+    assert worker.proof.allocator == allocator
+    assert allocator in (worker.proof.allocator_library or "")
+    assert worker.allocator == allocator
 
 
 def test_a_missing_allocator_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,16 +240,14 @@ def test_run_cpu_without_numactl_binds_no_memory(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("PATH", str(tools))
     done = run("sleeper", Launch(launcher="run_cpu", instances=2, allocator="tcmalloc"))
     for worker in done.workers:
-        assert worker["proof"]["launcher"] == "run_cpu"
-        assert worker["proof"]["allocator"] == "tcmalloc"
-        assert worker["proof"]["memory_binding"]["bound"] is False
-        assert "numactl is not installed" in worker["proof"]["memory_binding"]["why"] or (
-            worker["proof"]["memory_binding"]["policy"] is None
+        assert worker.proof.launcher == "run_cpu"
+        assert worker.proof.allocator == "tcmalloc"
+        assert worker.proof.memory_binding.bound is False
+        assert "numactl is not installed" in (worker.proof.memory_binding.why or "") or (
+            worker.proof.memory_binding.policy is None
         )
-        assert len(worker["proof"]["cpus"]) == 1
-    assert {tuple(worker["proof"]["cpus"]) for worker in done.workers} == {
-        (cpu,) for cpu in host.one_cpu_per_core()[:2]
-    }
+        assert len(worker.proof.cpus) == 1
+    assert {tuple(worker.proof.cpus) for worker in done.workers} == {(cpu,) for cpu in host.one_cpu_per_core()[:2]}
 
 
 @pytest.mark.models

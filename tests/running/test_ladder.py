@@ -19,7 +19,7 @@ import pytest
 from helpers.project import SUITE, Project, make_project
 from machmeter import backends, recommend
 from machmeter.machine import host, process
-from machmeter.measure import instances, offline, rung_configuration, starting
+from machmeter.measure import instances, rung_configuration, starting
 from machmeter.measure.instances import Done
 from machmeter.tables import ladder_table
 from machmeter.tables.cells_table import Table
@@ -394,14 +394,14 @@ def test_rungs_on_a_real_model(name: str, resnet18: Any) -> None:
         is None
     )
     if name == "huge-pages":
-        assert done.workers[0]["proof"]["huge_page_bytes"] > 10e6
+        assert (done.workers[0].proof.huge_page_bytes or 0) > 10e6
 
 
 @pytest.mark.models
 def test_openvino_says_which_precision_it_chose(resnet18: Any) -> None:
     """M10: left alone it takes bf16 where the CPU has it, and the row says so."""
     (worker,) = resnet18("openvino").workers
-    assert worker["precision"] == ("bf16" if host.cpu().has_bf16 else "fp32")
+    assert worker.precision == ("bf16" if host.cpu().has_bf16 else "fp32")
 
 
 @pytest.mark.models
@@ -413,14 +413,14 @@ def test_openvino_says_which_precision_it_chose(resnet18: Any) -> None:
 def test_offline_throughput(name: str, options: dict[str, str], in_flight: str | None) -> None:
     """Requests side by side: the runtime's own where it has them, instances where it has not."""
     cell = Cell(device="cpu", backend=name, model="ResNet18", precision="fp32", batch=8, options=options)
-    found = offline.configuration(backends.get(name), cell)
+    found = instances.offline(backends.get(name), cell)
     done = instances.run(dataclasses.replace(found, seconds=1.0))
     budget = host.thread_budget()
     assert done.facts()["track_top1_agreement"] >= 0.98
     if in_flight:
         assert len(done.workers) == 1
-        assert done.workers[0]["effective"][in_flight] >= budget
-        assert done.workers[0]["effective"]["threads"] == budget
+        assert done.workers[0].effective.settings[in_flight] >= budget
+        assert done.workers[0].effective.threads == budget
     else:
         assert len(done.workers) == budget
     assert done.images_per_second > 1

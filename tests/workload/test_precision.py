@@ -44,4 +44,4 @@ def test_onednn_lines_are_counted_by_data_type() -> None:
         "onednn_verbose,v1,primitive,exec,cpu,matmul,brg_matmul:avx512_core,undef,src:f32::blocked:ab::f0 wei:f32,2x2",
         "onednn_verbose,v1,primitive,exec,cpu,gemm_api,,undef,src_u8::blocked:ab:f0 wei_s8::blocked:ab:f0,,,8x8,0.7",
     ]
-    assert parse_onednn(lines)["compute"] == {"bf16": 1, "int8": 2, "fp32": 1}
+    assert parse_onednn(lines).compute == {"bf16": 1, "int8": 2, "fp32": 1}

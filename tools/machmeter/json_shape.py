@@ -9,11 +9,12 @@ from __future__ import annotations
 import functools
 import types
 import typing
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import MISSING, field, fields, is_dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 Json = dict[str, Any]  # an object of JSON of which nothing is known yet
+JsonValue: TypeAlias = "str | int | float | bool | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
 
 Shape = TypeVar("Shape")
 

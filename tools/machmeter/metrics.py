@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 Direction = Literal["lower", "higher"]
 Table = Literal["cells", "ladder", "versions"]
@@ -52,6 +52,16 @@ class Column:
     order: int = 500  # among the columns of a table, ascending
     spare: int | None = 0  # a narrow terminal leaves out the smallest first; None: it never does
     words: str = ""  # a format for the number in a sentence, "" where sentences leave it out
+
+
+OFFLINE = "track_throughput_offline"  # the most images per second, when nobody waits for one answer
+
+
+class Samples(TypedDict):
+    """What asv takes of a `track_*` method that has samples: each is of `number` measurements."""
+
+    samples: list[float]
+    number: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +210,7 @@ METRICS: tuple[Metric, ...] = (
         limit=LATENCY,
     ),
     Metric(
-        benchmark="track_throughput_offline",
+        benchmark=OFFLINE,
         title="offline throughput",
         unit="images/s",
         better="higher",

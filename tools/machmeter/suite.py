@@ -15,7 +15,7 @@ from machmeter import backends, metrics
 from machmeter.backends.base import Backend
 from machmeter.backends.grid import parameters
 from machmeter.machine import gpu
-from machmeter.measure import cell_process, offline
+from machmeter.measure import cell_process
 from machmeter.workload import models
 from machmeter.workload.models import Model
 
@@ -131,9 +131,9 @@ class Inference(Surveyed):
     """What is measured on the CPU."""
 
     @_measures(_prepare_offline)
-    def track_throughput_offline(self, *_: object) -> dict[str, Any]:
+    def track_throughput_offline(self, *_: object) -> metrics.Samples:
         """Return the most images per second that the machine gives, requests running side by side."""
-        return {"samples": self._fact(offline.BENCHMARK), "number": 1}
+        return {"samples": self._fact(metrics.OFFLINE), "number": 1}
 
 
 class DeviceInference(Surveyed):

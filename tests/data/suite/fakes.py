@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 
-from machmeter.backends.base import DeviceFacts
+from machmeter.backends.base import DeviceFacts, Effective
 from machmeter.machine.nvml import GpuState
 from machmeter.workload import models
 from machmeter.workload.artifacts import Recipe
@@ -34,7 +34,7 @@ class Session:
         return self._output
 
     def effective(self):
-        return {"compute": self._compute, "threads": self._threads}
+        return Effective(compute=self._compute, threads=self._threads)
 
     def compilations(self):
         return self._compiled(self._calls)

@@ -9,7 +9,7 @@ from typing import Any
 
 from machmeter.backends import _snippet, _torch
 from machmeter.machine import host
-from machmeter.workload.artifacts import Artifact, Recipe, Store
+from machmeter.workload.artifacts import Artifact, Details, Identity, Recipe, Store
 from machmeter.workload.models import Model
 
 PACKAGE = "model.pt2"
@@ -22,7 +22,7 @@ def no_compiler() -> str | None:
     return "no C++ compiler: install g++ (Debian: apt install g++)"
 
 
-def recipe(identity: dict[str, Any], parent: Artifact, *, threads: int) -> Recipe:
+def recipe(identity: Identity, parent: Artifact, *, threads: int) -> Recipe:
     """Return the recipe of a package compiled for one shape, this CPU and `threads` threads."""
     return Recipe(
         kind="aot",
@@ -54,7 +54,7 @@ def compiled(store: Store, described: Recipe, program: Callable[[], Any], autoca
     return store.obtain(described, build)
 
 
-def load(model: Model, artifact: Artifact, *, batch: int, threads: int, details: dict[str, Any]) -> _torch.TorchSession:
+def load(model: Model, artifact: Artifact, *, batch: int, threads: int, details: Details) -> _torch.TorchSession:
     """Load a compiled package; its precision was fixed when it was compiled."""
     import torch
 

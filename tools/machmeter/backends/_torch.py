@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from machmeter.backends import _snippet
-from machmeter.workload.artifacts import Artifact
+from machmeter.backends.base import Effective, Executed
+from machmeter.workload.artifacts import Artifact, Details
 from machmeter.workload.models import Model
 
 _CACHE_VARIABLE = "TORCHINDUCTOR_CACHE_DIR"  # read by inductor at every compilation
@@ -41,7 +42,7 @@ class TorchSession:
         batch: NDArray[np.float32],
         channels_last: bool,
         autocast: bool = False,
-        details: dict[str, Any] | None = None,
+        details: Details | None = None,
     ) -> None:
         import torch
 
@@ -61,17 +62,21 @@ class TorchSession:
             output: NDArray[np.float32] = self._forward(images).float().numpy()
         return output
 
-    def effective(self) -> dict[str, Any]:
+    def effective(self) -> Effective:
         """Run one batch while oneDNN tells which kernels it executes, and count them by data type."""
         torch = self._torch
-        return {
-            **executed(lambda: self(self._example), self._verbose()),
-            "threads": torch.get_num_threads(),
-            "layout": "channels_last" if self.channels_last else "contiguous",
-            "autocast": "bfloat16" if self._autocast else None,
-            "float32_matmul_precision": torch.get_float32_matmul_precision(),
-            **self._details,
-        }
+        ran = executed(lambda: self(self._example), self._verbose())
+        return Effective(
+            compute=ran.compute,
+            kernels=ran.kernels,
+            threads=torch.get_num_threads(),
+            layout="channels_last" if self.channels_last else "contiguous",
+            settings={
+                "autocast": "bfloat16" if self._autocast else None,
+                "float32_matmul_precision": torch.get_float32_matmul_precision(),
+                **self._details,
+            },
+        )
 
     def _verbose(self) -> contextlib.AbstractContextManager[Any]:
         """Return a context in which the oneDNN that computes says what it executes."""
@@ -100,18 +105,17 @@ def verbose() -> contextlib.AbstractContextManager[Any]:
     return context
 
 
-def executed(call: Callable[[], Any], telling: contextlib.AbstractContextManager[Any] | None = None) -> dict[str, Any]:
+def executed(call: Callable[[], Any], telling: contextlib.AbstractContextManager[Any] | None = None) -> Executed:
     """Return what oneDNN executed during `call()`, as `parse_onednn` counts it; `telling` lets it tell."""
     with _captured_stdout() as lines, telling or verbose():
         call()
     return parse_onednn(lines)
 
 
-def parse_onednn(lines: list[str]) -> dict[str, Any]:
+def parse_onednn(lines: list[str]) -> Executed:
     """Count what oneDNN's verbose output `lines` say was executed.
 
-    `compute` counts multiplying primitives by data type, `kernels` counts their implementations. fp32 matrix
-    products that torch gives to another library (MKL) are not listed by oneDNN.
+    fp32 matrix products that torch gives to another library (MKL) are not listed by oneDNN.
     """
     compute: Counter[str] = Counter()
     kernels: Counter[str] = Counter()
@@ -120,7 +124,7 @@ def parse_onednn(lines: list[str]) -> dict[str, Any]:
         if found and found["primitive"] in _COMPUTE:
             compute[_TYPES.get(found["type"], found["type"])] += 1
             kernels[f"{found['primitive']} {found['kernel']}".strip()] += 1
-    return {"compute": dict(compute), "kernels": dict(kernels.most_common(8))}
+    return Executed(compute=dict(compute), kernels=dict(kernels.most_common(8)))
 
 
 @contextlib.contextmanager

@@ -20,6 +20,14 @@ Interval = tuple[int, int]  # nanoseconds of one monotonic clock: begin and end 
 
 
 @dataclass(frozen=True, kw_only=True)
+class Executed:
+    """What oneDNN executed: its multiplying primitives by data type, and the most frequent implementations."""
+
+    compute: Mapping[str, int] = field(default_factory=dict)
+    kernels: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Effective:
     """What really runs, read back from a runtime.
 
@@ -64,12 +72,8 @@ class Session(Protocol):
         """
         ...
 
-    def effective(self) -> dict[str, Any]:
-        """Return what really runs, read back from the runtime.
-
-        `compute` counts the multiplying operations (convolutions, matrix products) by data type, `threads`
-        is the size of the runtime's pool. Called outside the timed region; may run the model.
-        """
+    def effective(self) -> Effective:
+        """Return what really runs, read back from the runtime. Called outside the timed region; may run the model."""
         ...
 
     def compilations(self) -> int:

@@ -81,7 +81,7 @@ class Inductor:
         """Return a program that loads the package, or that compiles the model at its first call."""
         if options["mode"] == "aot":
             return _aot.snippet(model, artifact, batch=batch, threads=threads)
-        (digest,) = artifact.toolchain["parents"]
+        (digest,) = artifact.toolchain.parents
         weights = artifact.store().find_content("weights", digest)
         if weights is None:
             raise NoResults(f"the weights of {model.name} are not in {artifact.store().root}: measure it again")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from machmeter.backends.base import Effective
 from machmeter.errors import Unsupported
 from machmeter.workload.artifacts import Artifact, Recipe, Store
 from machmeter.workload.models import Model
@@ -26,9 +26,9 @@ class NullSession:
         """Return zeros at once."""
         return self._output
 
-    def effective(self) -> dict[str, Any]:
+    def effective(self) -> Effective:
         """Return that nothing is computed."""
-        return {"compute": {}, "threads": self._threads}
+        return Effective(threads=self._threads)
 
     def compilations(self) -> int:
         """Return 0: nothing is ever compiled."""

@@ -8,8 +8,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from machmeter.backends import _snippet
-from machmeter.backends.base import Interval
+from machmeter.backends.base import Effective, Interval
 from machmeter.errors import CellFailed
 from machmeter.machine import host
 from machmeter.workload import shared_artifacts
-from machmeter.workload.artifacts import Artifact, Recipe, Store
+from machmeter.workload.artifacts import Artifact, Details, Recipe, Store
 from machmeter.workload.models import Model
 
 PROVIDER = "CPUExecutionProvider"
@@ -91,7 +92,7 @@ class OrtSession:
         path: Path,
         threads: int,
         example: NDArray[np.float32],
-        details: Mapping[str, Any],
+        details: Details,
         provider: str = PROVIDER,
     ) -> None:
         import onnxruntime
@@ -115,7 +116,7 @@ class OrtSession:
         output: NDArray[np.float32] = self._run(None, {self._input: batch})[0]
         return output
 
-    def effective(self) -> dict[str, Any]:
+    def effective(self) -> Effective:
         """Profile one run of the same model and settings in a process of its own, and count what it executed.
 
         Not in this process: a second session would count as memory of the first, and profiling costs time at
@@ -127,17 +128,16 @@ class OrtSession:
             raise CellFailed(f"ONNX Runtime could not be profiled: {done.stderr.strip()[-200:]}")
         profile = json.loads(done.stdout.splitlines()[-1])
         executed: Counter[str] = Counter(profile["operators"])
-        return {
-            "compute": {
+        return Effective(
+            compute={
                 label: count
                 for label, operators in (("fp32", _FP32_OPERATORS), ("int8", _INT8_OPERATORS))
                 if (count := sum(executed[name] for name in operators))
             },
-            "operators": dict(executed.most_common(12)),
-            "threads": profile["threads"],
-            "provider": self._session.get_providers()[0],
-            **self._details,
-        }
+            operators=dict(executed.most_common(12)),
+            threads=int(profile["threads"]),
+            settings={"provider": self._session.get_providers()[0], **self._details},
+        )
 
     def compilations(self) -> int:
         """Return 0: the graph is optimised once, when the session is made."""
@@ -147,14 +147,14 @@ class OrtSession:
 class OrtParallelSession(OrtSession):
     """Sessions side by side, one for each thread, each running on the thread that calls it."""
 
-    def __init__(self, path: Path, threads: int, example: NDArray[np.float32], details: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, threads: int, example: NDArray[np.float32], details: Details) -> None:
         super().__init__(path, 1, example, details)
         self._sessions = [self, *(OrtSession(path, 1, example, details) for _ in range(threads - 1))]
 
-    def effective(self) -> dict[str, Any]:
+    def effective(self) -> Effective:
         """Profile one session; the threads are those of all together."""
-        found = super().effective()
-        return {**found, "threads": found["threads"] * len(self._sessions), "sessions": len(self._sessions)}
+        one, sessions = super().effective(), len(self._sessions)
+        return replace(one, threads=one.threads * sessions, settings={**one.settings, "sessions": sessions})
 
     def stream(self, batches: Sequence[NDArray[np.float32]], end: int, least: int) -> list[Interval]:
         """Let every session run one batch after the other, each in a thread of its own."""
@@ -211,7 +211,7 @@ class OnnxRuntime:
         )
         calibration = shared_artifacts.reference(model, store).calibration  # before the clock of the build runs
 
-        def build(folder: Path) -> Mapping[str, Any]:
+        def build(folder: Path) -> Details:
             target = folder / "model.onnx"
             if precision == "int8":
                 return _quantize_static(exported, calibration, target, reduce_range, operators)
@@ -280,7 +280,7 @@ def photographs(images: NDArray[np.float32]) -> Any:
         def __init__(self) -> None:
             self._batches = iter(np.split(images, len(images) // CALIBRATION_BATCH))
 
-        def get_next(self) -> dict[str, Any] | None:
+        def get_next(self) -> dict[str, NDArray[np.float32]] | None:
             batch = next(self._batches, None)
             return None if batch is None else {"input": batch}
 
@@ -289,7 +289,7 @@ def photographs(images: NDArray[np.float32]) -> Any:
 
 def _quantize_static(
     exported: Artifact, calibration: Path, target: Path, reduce_range: bool, operators: list[str] | None
-) -> dict[str, Any]:
+) -> Details:
     from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
 
     with tempfile.TemporaryDirectory() as scratch:
@@ -311,7 +311,7 @@ def _quantize_static(
     }
 
 
-def _quantize_dynamic(model: Model, exported: Artifact, target: Path, reduce_range: bool) -> dict[str, Any]:
+def _quantize_dynamic(model: Model, exported: Artifact, target: Path, reduce_range: bool) -> Details:
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     # The CPU provider's ConvInteger takes only unsigned weights.

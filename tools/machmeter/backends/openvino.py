@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from machmeter.backends import _snippet
-from machmeter.backends.base import Interval
+from machmeter.backends.base import Effective, Interval
 from machmeter.workload import shared_artifacts
-from machmeter.workload.artifacts import Artifact, Recipe, Store
+from machmeter.workload.artifacts import Artifact, Details, Recipe, Store
 from machmeter.workload.models import Model
 from machmeter.workload.precision import DEFAULT
 
@@ -32,7 +33,7 @@ class OpenVinoSession:
 
     channels_last = False
 
-    def __init__(self, compiled: Any, details: Mapping[str, Any]) -> None:
+    def __init__(self, compiled: Any, details: Details) -> None:
         self._compiled = compiled
         self._details = details
         self._request = compiled.create_infer_request()
@@ -42,7 +43,7 @@ class OpenVinoSession:
         output: NDArray[np.float32] = self._request.infer(batch, share_inputs=True, share_outputs=True)[0]
         return output
 
-    def effective(self) -> dict[str, Any]:
+    def effective(self) -> Effective:
         """Read the executed graph back from the runtime, and the settings it really uses."""
         compute: Counter[str] = Counter()
         kernels: Counter[str] = Counter()
@@ -57,13 +58,12 @@ class OpenVinoSession:
             name: str(self._compiled.get_property(name))
             for name in ("INFERENCE_PRECISION_HINT", "PERFORMANCE_HINT", "NUM_STREAMS")
         }
-        return {
-            "compute": dict(compute),
-            "kernels": dict(kernels.most_common(8)),
-            "threads": int(self._compiled.get_property("INFERENCE_NUM_THREADS")),
-            "properties": properties,
-            **self._details,
-        }
+        return Effective(
+            compute=dict(compute),
+            kernels=dict(kernels.most_common(8)),
+            threads=int(self._compiled.get_property("INFERENCE_NUM_THREADS")),
+            settings={"properties": properties, **self._details},
+        )
 
     def compilations(self) -> int:
         """Return 0: the model is compiled once, when it is loaded."""
@@ -73,15 +73,16 @@ class OpenVinoSession:
 class OpenVinoParallelSession(OpenVinoSession):
     """A compiled model with as many requests as the runtime calls optimal."""
 
-    def __init__(self, compiled: Any, details: Mapping[str, Any]) -> None:
+    def __init__(self, compiled: Any, details: Details) -> None:
         import openvino
 
         super().__init__(compiled, details)
         self._queue = openvino.AsyncInferQueue(compiled)
 
-    def effective(self) -> dict[str, Any]:
+    def effective(self) -> Effective:
         """Add the number of requests in flight."""
-        return {**super().effective(), "requests": len(self._queue)}
+        found = super().effective()
+        return replace(found, settings={**found.settings, "requests": len(self._queue)})
 
     def stream(self, batches: Sequence[NDArray[np.float32]], end: int, least: int) -> list[Interval]:
         """Keep every request busy."""
@@ -191,13 +192,13 @@ def _compiled(model: Model, artifact: Artifact, precision: str, batch: int, thre
     return core.compile_model(network, "CPU", runtime_settings(precision, threads, hint))
 
 
-def runtime_settings(precision: str, threads: int, hint: str = "LATENCY") -> dict[str, Any]:
+def runtime_settings(precision: str, threads: int, hint: str = "LATENCY") -> dict[str, str | int]:
     """Return what the CPU plugin is told.
 
     The precision is told: left alone, the plugin computes "fp32" in bf16 where the CPU can. For int8 it is left
     alone, so that what is not quantized runs as a user of the IR would see it, and for "default" too.
     """
-    settings: dict[str, Any] = {"PERFORMANCE_HINT": hint, "INFERENCE_NUM_THREADS": threads}
+    settings: dict[str, str | int] = {"PERFORMANCE_HINT": hint, "INFERENCE_NUM_THREADS": threads}
     if precision not in ("int8", DEFAULT):
         settings["INFERENCE_PRECISION_HINT"] = {"fp32": "f32", "bf16": "bf16"}[precision]
     return settings
@@ -217,7 +218,7 @@ def _convert(exported: Artifact, folder: Path) -> None:
     openvino.save_model(network, folder / IR, compress_to_fp16=False)
 
 
-def _quantize(plain: Artifact, calibration: Path, settings: dict[str, str], folder: Path) -> dict[str, Any]:
+def _quantize(plain: Artifact, calibration: Path, settings: dict[str, str], folder: Path) -> Details:
     import nncf
     import openvino
 

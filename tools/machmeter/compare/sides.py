@@ -17,11 +17,11 @@ from machmeter.compare import comparable
 from machmeter.compare.documents import Better, Measurements, Process, Row, Side, Status
 from machmeter.errors import SideUnknown
 from machmeter.history import benchmarks
-from machmeter.measure import recorder
 from machmeter.store import asv_files, columns, copies, recorded, settings
 from machmeter.store.columns import FAILED, OK, SKIPPED, Header, Table
 from machmeter.store.recorded import Record, Run
 from machmeter.workload import names as names_module
+from machmeter.workload import pinned
 
 _SINCE = 1_577_836_800.0  # 2020: seconds since then fit into a document
 _MOST = 1e300  # what a document can hold
@@ -213,7 +213,7 @@ def _pins(newest: Run, stack: str, commit: str, repository: Path) -> dict[str, s
         return {}
     command = ["git", "-C", str(repository), "show", f"{commit}:./requirements/{stack}.txt"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return dict(list(recorder.pins(done.stdout).items())[:2000]) if done.returncode == 0 else {}
+    return dict(list(pinned.pins(done.stdout).items())[:2000]) if done.returncode == 0 else {}
 
 
 def _rows(

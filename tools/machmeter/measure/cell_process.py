@@ -11,18 +11,20 @@ run, the timing process does.
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
-from machmeter import json_shape, metrics
+from machmeter import metrics
 from machmeter.backends.base import Backend, DeviceFacts, DeviceSession
 from machmeter.backends.grid import from_parameters
 from machmeter.errors import CellFailed
 from machmeter.machine import disturbance, host, nvml
-from machmeter.measure import instances, offline
+from machmeter.measure import instances
 from machmeter.measure.cell_record import Journal
+from machmeter.measure.evidence_shape import Facts
 from machmeter.measure.opening import Opened, open_cell
+from machmeter.measure.record_parts import Part, Surveyed, Timed, TimedOnDevice
 from machmeter.workload.cells import Cell
 from machmeter.workload.models import Model
 
@@ -46,9 +48,15 @@ class Measurement:
         self._device_facts: DeviceFacts | None = None
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """Return what the survey found, by benchmark name."""
         return self._journal.facts
+
+    def fact(self, name: str) -> float:
+        """Return the one number that the survey found for the benchmark `name`."""
+        value = self.facts[name]
+        assert not isinstance(value, list), f"{name} has samples, not one number"
+        return value
 
     # ------------------------------------------------------------------ what asv's setups call
 
@@ -82,15 +90,15 @@ class Measurement:
             return
         self._journal.known()  # what failed in the survey is not tried again
         # A record of its own: that a cell cannot be run many times at once says nothing of its latency.
-        cell, self._ready_for = self.cell, offline.BENCHMARK
-        journal = Journal(offline.key(cell), cell.batch, self._journal.timeout, dict)
+        cell, self._ready_for = self.cell, metrics.OFFLINE
+        journal = Journal(instances.offline_key(cell), cell.batch, self._journal.timeout, tuple)
 
         def work() -> None:
-            done = instances.run(offline.configuration(self.backend, cell))
-            self.facts[offline.BENCHMARK] = list(done.rates)
-            journal.record(**done.evidence())
+            done = instances.run(instances.offline(self.backend, cell))
+            self.facts[metrics.OFFLINE] = list(done.rates)
+            journal.record(done.evidence())
 
-        journal.guard(offline.BENCHMARK, work)
+        journal.guard(metrics.OFFLINE, work)
 
     # ------------------------------------------------------------------ what is timed
 
@@ -126,37 +134,38 @@ class Measurement:
             self._states = [*self._states, device.state()][-MOST_STATES:]
             self._device_facts = device.evidence()
 
-    def _guarded(self, benchmark: str, work: Any) -> None:
+    def _guarded(self, benchmark: str, work: Callable[[], object]) -> None:
         self._ready_for = benchmark
         self._journal.guard(benchmark, work)
 
-    def _timed(self) -> dict[str, Any]:
+    def _timed(self) -> list[Part]:
         """Return what only the end of a timing process knows."""
         if self._ready_for != "time_forward" or not self._nanoseconds:
-            return {}
+            return []
         seconds = [count / 1e9 for count in self._nanoseconds]
-        return {
-            "samples": len(seconds),
-            "median_seconds": float(np.median(seconds)),
-            "sample_seconds": seconds,
-            "throttled_periods": self._throttled(),
-            disturbance.SHARE: self._watch.share() if self._watch else None,
+        timed = Timed(
+            samples=len(seconds),
+            median_seconds=float(np.median(seconds)),
+            sample_seconds=seconds,
+            throttled_periods=self._throttled(),
+            disturbed_share=self._watch.share() if self._watch else None,
             # Not among the facts of a survey: later processes would take the cell for surveyed.
-            "opening_seconds": {name: self.facts[name] for name in metrics.OPENINGS if name in self.facts},
-            **self._on_device(),
-        }
+            opening_seconds={name: self.fact(name) for name in metrics.OPENINGS if name in self.facts},
+        )
+        return [timed, *self._on_device()]
 
-    def _on_device(self) -> dict[str, Any]:
+    def _on_device(self) -> list[Part]:
         """Return what a device's own clock and its management library said while calls were timed."""
         if self._opened is None or self._opened.device is None:
-            return {}
-        told = [seconds for seconds in self._device_seconds if seconds is not None]
-        return {
-            "device_sample_seconds": told,
-            "device_median_seconds": float(np.median(told)) if told else None,
-            "device_states": json_shape.encode(self._states),
-            "device": json_shape.encode(self._device_facts or {}),
-        }
+            return []
+        seconds = [second for second in self._device_seconds if second is not None]
+        timed = TimedOnDevice(
+            device_sample_seconds=seconds,
+            device_median_seconds=float(np.median(seconds)) if seconds else None,
+            device_states=self._states,
+            device=self._device_facts or self._opened.device.evidence(),
+        )
+        return [timed]
 
     def _throttled(self) -> int | None:
         """Return in how many periods the CPU quota stopped this process's group since it was ready to time."""
@@ -169,7 +178,7 @@ class Measurement:
         # A time from another machine is not this machine's, and one with a cache that was filled before is not cold.
         if artifact.built_on == host.cpu().model and not artifact.details.get("warm_cache"):
             self.facts["track_prepare_time"] = artifact.prepare_seconds
-        self._journal.record(facts=self.facts)
+        self._journal.record(Surveyed(facts=self.facts))
 
     def _open(self, *, all_images: bool = True) -> Opened:
         self._opened = open_cell(

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from machmeter.backends.base import DeviceFacts, Effective
+from machmeter.backends.base import DeviceFacts, Effective, Executed
 from machmeter.json_shape import optional
 from machmeter.machine.host import HostFacts
 from machmeter.machine.nvml import GpuState
@@ -54,14 +54,6 @@ class Inputs:
     includes_transfer: bool = False
     resident: str = "host"  # or "device"
     layout: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExecutedProduct:
-    """What oneDNN executed of a matrix product: `compute` by data type, `kernels` by implementation."""
-
-    compute: Mapping[str, int] = field(default_factory=dict)
-    kernels: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +142,7 @@ class Record:
     size: int | None = optional()  # rows of a matrix, or bytes of an array
     tried: Mapping[str, float] | None = optional()  # the best rate of each kernel and size
     left_out: tuple[str, ...] | None = optional()
-    executed: ExecutedProduct | None = optional()
+    executed: Executed | None = optional()
 
 
 @dataclass(frozen=True, kw_only=True)

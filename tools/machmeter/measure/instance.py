@@ -11,11 +11,15 @@ import threading
 import time
 from typing import Any
 
-from machmeter import backends, json_shape
+from machmeter import backends
 from machmeter.backends.base import Backend, Interval, Session
+from machmeter.json_shape import Json, decode, encode
 from machmeter.machine import host, process
 from machmeter.measure import cell_record, starting
+from machmeter.measure.evidence_shape import Facts
+from machmeter.measure.instance_messages import Failed, Finished, Order, Ready, Start
 from machmeter.measure.opening import Opened, open_cell
+from machmeter.measure.record_parts import Part, merged
 from machmeter.workload import models
 from machmeter.workload.cells import Cell
 
@@ -23,54 +27,51 @@ from machmeter.workload.cells import Cell
 class Instance:
     """The cell of this process."""
 
-    def __init__(self, order: dict[str, Any]) -> None:
-        self._backend: Backend = backends.get(order["backend"])
-        self._model = models.get(order["model"])
+    def __init__(self, order: Order) -> None:
+        self._backend: Backend = backends.get(order.backend)
+        self._model = models.get(order.model)
         self._cell = Cell(
             device=self._backend.device,
             backend=self._backend.name,
             model=self._model.name,
-            precision=order["precision"],
-            batch=order["batch"],
-            options=order["options"],
+            precision=order.precision,
+            batch=order.batch,
+            options=order.options,
         )
-        self._parallel = order["parallel"]
+        self._parallel = order.parallel
         self._opened: Opened | None = None
 
-    def get_ready(self) -> dict[str, Any]:
+    def get_ready(self) -> Ready:
         """Load, warm up, prove and judge the cell; return what was found."""
-        record: dict[str, Any] = {}
-        facts: dict[str, Any] = {}
+        parts: list[Part] = []
+        facts: Facts = {}
         load = self._backend.load_parallel if self._parallel else None  # type: ignore[attr-defined]
-        self._opened = open_cell(
-            self._backend, self._model, self._cell, record=lambda **more: record.update(more), facts=facts, load=load
-        )
-        return {"event": "ready", "record": record, "facts": facts}
+        self._opened = open_cell(self._backend, self._model, self._cell, record=parts.append, facts=facts, load=load)
+        return Ready(record=merged(*parts), facts=facts)
 
-    def run(self, begin: int, seconds: float, least_calls: int) -> dict[str, Any]:
-        """Call from `begin` (nanoseconds of the monotonic clock, which all processes share) for `seconds`."""
+    def run(self, start: Start) -> Finished | Failed:
+        """Call when and as long as `start` says."""
         assert self._opened is not None
         session, buffers = self._opened.session, self._opened.buffers
         throttled, cpu = host.limits().throttled_periods, time.process_time()
-        end = begin + int(1e9 * seconds)
-        time.sleep(max(0.0, (begin - time.perf_counter_ns()) / 1e9))
+        end = start.begin + int(1e9 * start.seconds)
+        time.sleep(max(0.0, (start.begin - time.perf_counter_ns()) / 1e9))
         if self._parallel:
-            intervals = session.stream(buffers, end, least_calls)  # type: ignore[attr-defined]
-            shortest = (max(stop for _, stop in intervals) - min(start for start, _ in intervals)) / len(intervals)
+            intervals = session.stream(buffers, end, start.least_calls)  # type: ignore[attr-defined]
+            shortest = (max(stop for _, stop in intervals) - min(begin for begin, _ in intervals)) / len(intervals)
         else:
-            intervals = _one_after_another(session, buffers, end, least_calls)
-            shortest = min(stop - start for start, stop in intervals)
+            intervals = _one_after_another(session, buffers, end, start.least_calls)
+            shortest = min(stop - begin for begin, stop in intervals)
         if problem := self._opened.problem(shortest):
-            return {"event": "failed", "status": "failed", "reason": problem}
+            return Failed(status="failed", reason=problem)
         after = host.limits().throttled_periods
-        return {
-            "event": "finished",
-            "intervals": intervals,
-            "proof": json_shape.encode(starting.proof()),
-            "cpu_seconds": time.process_time() - cpu,
-            "peak_resident_bytes": process.peak_resident_bytes(),
-            "throttled_periods": None if throttled is None or after is None else after - throttled,
-        }
+        return Finished(
+            intervals=intervals,
+            proof=starting.proof(),
+            cpu_seconds=time.process_time() - cpu,
+            peak_resident_bytes=process.peak_resident_bytes(),
+            throttled_periods=None if throttled is None or after is None else after - throttled,
+        )
 
 
 def _one_after_another(session: Session, buffers: list[Any], end: int, least_calls: int) -> list[Interval]:
@@ -86,7 +87,7 @@ def main() -> None:
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(sys.argv[1])
         stream = connection.makefile("rb")
-        orders: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        orders: queue.SimpleQueue[Json] = queue.SimpleQueue()
 
         def listen() -> None:  # sleeps in a read until there is an order, or nobody to give one
             for line in stream:
@@ -95,15 +96,16 @@ def main() -> None:
 
         threading.Thread(target=listen, daemon=True).start()
 
-        def answer(message: dict[str, Any]) -> None:
-            connection.sendall(json.dumps(message, allow_nan=False).encode() + b"\n")
+        def answer(message: Ready | Finished | Failed) -> None:
+            connection.sendall(json.dumps(encode(message), allow_nan=False).encode() + b"\n")
 
         try:
-            instance = Instance(orders.get())
+            instance = Instance(decode(Order, orders.get()))
             answer(instance.get_ready())
-            answer(instance.run(**orders.get()))
+            answer(instance.run(decode(Start, orders.get())))
         except BaseException as error:
-            answer({"event": "failed", **cell_record.failure(error)})
+            outcome = cell_record.failure(error)
+            answer(Failed(status=outcome.status, reason=outcome.reason or ""))
     os._exit(0)  # nothing is left to tidy up, and a runtime that hangs at exit must not matter
 
 

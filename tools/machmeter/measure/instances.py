@@ -19,22 +19,29 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from machmeter import json_shape
 from machmeter.backends import name_of
 from machmeter.backends.base import Backend
 from machmeter.errors import CellFailed, Unsupported
-from machmeter.machine import disturbance
+from machmeter.json_shape import decode, encode
+from machmeter.machine import disturbance, host
 from machmeter.measure import starting, throughput
+from machmeter.measure.evidence_shape import Facts, InstanceRecord
+from machmeter.measure.instance_messages import Failed, Finished, Order, Ready, Start
+from machmeter.measure.record_parts import RanTogether
 from machmeter.workload.cells import Cell
 from machmeter.workload.launch import Launch
+
+MOST_OFFLINE = 16  # instances: more of them only multiply the memory
 
 SECONDS = 10.0
 LEAST_CALLS = 5  # of each instance, however long they take
 _MOST_SAMPLES = 1000  # of single calls, kept in the evidence
+Answer = TypeVar("Answer", Ready, Finished)
+
 _LEAD_SECONDS = 0.2  # from the order to begin until the beginning, so that it reaches everyone in time
 
 
@@ -55,13 +62,29 @@ class Configuration:
         return name_of(self.backend) if inside else f"{kind.__module__}:{self.backend.name}"
 
 
+def offline(backend: Backend, cell: Cell) -> Configuration:
+    """Return how `cell` is run for offline throughput, which is measured and never derived from a latency.
+
+    A runtime that can keep several requests in flight does so itself (`Backend.load_parallel`); the others run as
+    instances, one for each physical core.
+    """
+    parallel = hasattr(backend, "load_parallel")
+    cores = 1 if parallel else min(host.thread_budget(), MOST_OFFLINE)
+    return Configuration(backend=backend, cell=cell, launch=Launch(instances=cores), parallel=parallel)
+
+
+def offline_key(cell: Cell) -> str:
+    """Return the name of its record in the evidence, such as `offline.openvino.ResNet50(int8, 8)`."""
+    return f"offline.{cell.key().split('.', 1)[1]}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Done:
     """What the instances of a configuration did."""
 
     rates: tuple[float, ...]  # images per second of all together, in slices of their common time
     window_seconds: float
-    workers: tuple[dict[str, Any], ...]  # what each said of itself
+    workers: tuple[InstanceRecord, ...]  # what each said of itself
     calls: tuple[tuple[float, ...], ...]  # seconds of every call of each
     disturbed_share: float | None = None  # of the CPUs' time that other programs had meanwhile
 
@@ -70,33 +93,31 @@ class Done:
         """Return the median over the slices."""
         return statistics.median(self.rates)
 
-    def facts(self) -> dict[str, float]:
+    def facts(self) -> Facts:
         """Return the fidelity of the least faithful instance, by benchmark name; nothing where none was judged."""
-        names = ("track_top1_agreement", "track_sqnr")
+        judged = [worker.fidelity for worker in self.workers if worker.fidelity]
+        if len(judged) < len(self.workers):
+            return {}
         return {
-            name: min(worker["facts"][name] for worker in self.workers)
-            for name in names
-            if all(name in worker["facts"] for worker in self.workers)
+            "track_top1_agreement": min(fidelity.top1_agreement for fidelity in judged),
+            "track_sqnr": min(fidelity.sqnr_db for fidelity in judged),
         }
 
-    def evidence(self) -> dict[str, Any]:
+    def evidence(self) -> RanTogether:
         """Return what a record should keep. Memory is that of all instances together."""
         seconds = sorted(second for calls in self.calls for second in calls)
         step = -(-len(seconds) // _MOST_SAMPLES)
-        peaks = [worker["peak_resident_bytes"] for worker in self.workers]
-        return {
-            "images_per_second": self.images_per_second,
-            "rates": list(self.rates),
-            "window_seconds": self.window_seconds,
-            disturbance.SHARE: self.disturbed_share,
-            "median_seconds": statistics.median(seconds),
-            "call_seconds": seconds[::step],
-            "instances_peak_resident_bytes": sum(peaks) if all(peaks) else None,
-            "instances": [
-                {**worker, "calls": len(calls), "median_seconds": statistics.median(calls)}
-                for worker, calls in zip(self.workers, self.calls, strict=True)
-            ],
-        }
+        peaks = [worker.peak_resident_bytes for worker in self.workers]
+        return RanTogether(
+            images_per_second=self.images_per_second,
+            rates=self.rates,
+            window_seconds=self.window_seconds,
+            disturbed_share=self.disturbed_share,
+            median_seconds=statistics.median(seconds),
+            call_seconds=seconds[::step],
+            instances_peak_resident_bytes=sum(peak or 0 for peak in peaks) if all(peaks) else None,
+            instances=self.workers,
+        )
 
 
 def run(configuration: Configuration) -> Done:
@@ -106,43 +127,53 @@ def run(configuration: Configuration) -> Done:
     as it should be.
     """
     instances = configuration.launch.instances
-    order = {
-        "backend": configuration.name_of_backend(),
-        "model": configuration.cell.model,
-        "precision": configuration.cell.precision,
-        "batch": configuration.cell.batch,
-        "options": dict(configuration.cell.options),
-        "parallel": configuration.parallel,
-    }
+    order = Order(
+        backend=configuration.name_of_backend(),
+        model=configuration.cell.model,
+        precision=configuration.cell.precision,
+        batch=configuration.cell.batch,
+        options=configuration.cell.options,
+        parallel=configuration.parallel,
+    )
     with _started(configuration.launch) as crew:
         crew.connect(instances)
         crew.tell(order)
-        ready = crew.answers("ready")
+        ready = crew.answers(Ready)
         watch = disturbance.Watch()
         begin = time.perf_counter_ns() + int(1e9 * _LEAD_SECONDS)
-        crew.tell({"begin": begin, "seconds": configuration.seconds, "least_calls": LEAST_CALLS})
-        finished = crew.answers("finished")
-        disturbed = watch.share(children=sum(answer["cpu_seconds"] for answer in finished))
-    if problem := starting.falsehood(
-        configuration.launch, [json_shape.decode(starting.Proof, answer["proof"]) for answer in finished]
-    ):
+        crew.tell(Start(begin=begin, seconds=configuration.seconds, least_calls=LEAST_CALLS))
+        finished = crew.answers(Finished)
+        disturbed = watch.share(children=sum(answer.cpu_seconds for answer in finished))
+    if problem := starting.falsehood(configuration.launch, [answer.proof for answer in finished]):
         raise CellFailed(problem)
-    intervals = [[(start, end) for start, end in answer["intervals"]] for answer in finished]
+    intervals = [answer.intervals for answer in finished]
     first, last = throughput.common_window(intervals)
     return Done(
         rates=tuple(throughput.rates(intervals, configuration.cell.batch)),
         window_seconds=(last - first) / 1e9,
-        workers=tuple(
-            {
-                **before["record"],
-                "facts": before["facts"],
-                **{name: value for name, value in after.items() if name not in ("event", "intervals")},
-            }
-            for before, after in zip(ready, finished, strict=True)
-        ),
+        workers=tuple(_record(before, after) for before, after in zip(ready, finished, strict=True)),
         disturbed_share=disturbed,
-        calls=tuple(tuple((end - start) / 1e9 for start, end in calls) for calls in intervals),
+        calls=tuple(_seconds(answer) for answer in finished),
     )
+
+
+def _record(ready: Ready, finished: Finished) -> InstanceRecord:
+    """Return what an instance leaves in the evidence, from its two messages."""
+    seconds = _seconds(finished)
+    return replace(
+        decode(InstanceRecord, ready.record),
+        facts=ready.facts,
+        proof=finished.proof,
+        cpu_seconds=finished.cpu_seconds,
+        peak_resident_bytes=finished.peak_resident_bytes,
+        throttled_periods=finished.throttled_periods,
+        calls=len(seconds),
+        median_seconds=statistics.median(seconds),
+    )
+
+
+def _seconds(finished: Finished) -> tuple[float, ...]:
+    return tuple((end - start) / 1e9 for start, end in finished.intervals)
 
 
 class _Crew:
@@ -169,37 +200,38 @@ class _Crew:
                 self._connections.append(connection)
                 self._streams.append(connection.makefile("rb"))
 
-    def tell(self, message: dict[str, Any]) -> None:
+    def tell(self, message: Order | Start) -> None:
         """Send `message` to every instance."""
         for number, connection in enumerate(self._connections, 1):
             try:
-                connection.sendall(json.dumps(message).encode() + b"\n")
+                connection.sendall(json.dumps(encode(message)).encode() + b"\n")
             except OSError:
                 raise self._lost(number) from None
 
-    def answers(self, event: str) -> list[dict[str, Any]]:
-        """Wait for the next message of every instance; the first failure ends the waiting."""
-        answers: dict[int, dict[str, Any]] = {}
+    def answers(self, kind: type[Answer]) -> list[Answer]:
+        """Wait for the next message, of `kind`, of every instance; the first failure ends the waiting."""
+        answers: dict[int, Answer] = {}
         with selectors.DefaultSelector() as selector:
             for number, connection in enumerate(self._connections, 1):
                 selector.register(connection, selectors.EVENT_READ, number)
             while len(answers) < len(self._streams):
                 for key, _ in selector.select():
-                    answers[key.data] = self._answer(key.data, event)
+                    answers[key.data] = self._answer(key.data, kind)
                     selector.unregister(key.fileobj)
         return [answers[number] for number in sorted(answers)]
 
-    def _answer(self, number: int, event: str) -> dict[str, Any]:
+    def _answer(self, number: int, kind: type[Answer]) -> Answer:
         try:
             line = self._streams[number - 1].readline()
         except OSError:
             line = b""
         if not line.endswith(b"\n"):
             raise self._lost(number)
-        message: dict[str, Any] = json.loads(line)
-        if message["event"] == event:
-            return message
-        raise (Unsupported if message.get("status") == "n/a" else CellFailed)(message["reason"])
+        message = json.loads(line)
+        if message["event"] != "failed":
+            return decode(kind, message)
+        failed = decode(Failed, message)
+        raise (Unsupported if failed.status == "n/a" else CellFailed)(failed.reason)
 
     def _lost(self, number: int) -> CellFailed:
         planned = len(self._streams)

@@ -12,6 +12,8 @@ from typing import Any
 from machmeter import metrics
 from machmeter.measure import instances, rung_configuration
 from machmeter.measure.cell_record import Journal
+from machmeter.measure.evidence_shape import Facts, MeasuredRung
+from machmeter.measure.record_parts import Climbed, Speed, Surveyed
 from machmeter.workload import models, rungs
 from machmeter.workload.models import Model
 
@@ -33,12 +35,12 @@ class _Climb:
         self._rung = rungs.get(name, known)
         self._known, self._model = known, model
         settings = rungs.settings(self._rung, known)
-        self._journal = Journal(key(model.name, name), settings["batch"], timeout, lambda: self._speed)
-        self._speed: dict[str, float] = {}
+        self._journal = Journal(key(model.name, name), settings.batch, timeout, lambda: self._speed)
+        self._speed: list[Speed] = []
         self._ready = False
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         return self._journal.facts
 
     def measure(self) -> None:
@@ -54,14 +56,12 @@ class _Climb:
 
     def _run(self) -> None:
         configuration = rung_configuration.configuration(self._rung, self._known, self._model.name)
-        self._journal.record(
-            rung={"name": self.name, "on": self._rung.on, "title": self._rung.title},
-            settings=rungs.settings(self._rung, self._known),
-        )
+        measured = MeasuredRung(name=self.name, on=self._rung.on, title=self._rung.title)
+        self._journal.record(Climbed(rung=measured, settings=rungs.settings(self._rung, self._known)))
         done = instances.run(configuration)
         self._journal.facts |= {**done.facts(), "track_throughput": list(done.rates)}
-        self._speed = {"images_per_second": done.images_per_second}
-        self._journal.record(**done.evidence(), facts=self._journal.facts)
+        self._speed = [Speed(images_per_second=done.images_per_second)]
+        self._journal.record(done.evidence(), Surveyed(facts=self._journal.facts))
 
 
 _climb: _Climb | None = None
@@ -94,7 +94,7 @@ class Ladder:
         _current(self.model, rung, float(self.timeout)).measure()
 
     @_tracks
-    def track_throughput(self, rung: str) -> dict[str, Any]:
+    def track_throughput(self, rung: str) -> metrics.Samples:
         """Return the images per second of all instances together."""
         return {"samples": self._fact(rung, "track_throughput"), "number": 1}
 

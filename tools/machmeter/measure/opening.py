@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from machmeter import backends, json_shape
+from machmeter import backends
 from machmeter.backends.base import Backend, DeviceSession, Session
 from machmeter.errors import CellFailed, Unsupported
 from machmeter.isolation import in_child
 from machmeter.machine import host, process
+from machmeter.measure.evidence_shape import Facts, Inputs, WarmUp
+from machmeter.measure.record_parts import Chosen, Fed, Judged, Located, Part, ReadBack, WarmedUp
 from machmeter.workload import fidelity, inputs, shared_artifacts
 from machmeter.workload import precision as precision_labels
 from machmeter.workload.artifacts import Artifact, Store
@@ -25,7 +27,7 @@ WARM_UP_CALLS = 3
 WARM_UP_SECONDS = 1.0
 ROTATING_BUFFERS = 8
 
-Record = Callable[..., None]  # takes facts by name, for the evidence
+Record = Callable[[Part], None]  # takes a part of the evidence
 Load = Callable[..., Session]  # called as `Backend.load` is
 
 
@@ -62,7 +64,7 @@ def open_cell(
     cell: Cell,
     *,
     record: Record,
-    facts: dict[str, Any],
+    facts: Facts,
     all_images: bool = True,
     load: Load | None = None,
 ) -> Opened:
@@ -80,8 +82,8 @@ def open_cell(
     images = inputs.Evaluation(path=reference.evaluation if reference else None, model=model, batch=cell.batch)
     session = _load(load or backend.load, model, artifact, cell, images, facts)
     outputs, calls, seconds = _warm_up(session, images, all_images)
-    warm_up = {"calls": calls, "seconds": seconds}
-    record(artifact=json_shape.encode(artifact.evidence()), weights=model.weights(), warm_up=warm_up)
+    warm_up = WarmUp(calls=calls, seconds=seconds)
+    record(WarmedUp(artifact=artifact.evidence(), weights=model.weights(), warm_up=warm_up))
     precision = _prove(session, cell.precision, record)
     device = session if isinstance(session, DeviceSession) else None
     least_seconds = 0.0
@@ -93,18 +95,7 @@ def open_cell(
             if device
             else host.least_seconds(operations, precision)
         )
-    place = device.place if device else lambda batch: batch
-    buffers = [place(images.chunk(i)) for i in range(min(ROTATING_BUFFERS, max(2, images.chunks)))]
-    record(
-        inputs={
-            "source": images.source,
-            "buffers": len(buffers),
-            "rotating": True,
-            "includes_transfer": False,
-            "resident": "device" if device else "host",
-            "layout": "channels_last" if session.channels_last else "contiguous",
-        }
-    )
+    buffers = _fill_buffers(session, device, images, record)
     if device:
         device.run(buffers[0])  # what is timed has not run yet: the warm-up came with transfers
         _note_device(device, record, facts)
@@ -119,12 +110,30 @@ def open_cell(
     )
 
 
-def _note_device(device: DeviceSession, record: Record, facts: dict[str, Any]) -> None:
+def _fill_buffers(
+    session: Session, device: DeviceSession | None, images: inputs.Evaluation, record: Record
+) -> list[Any]:
+    """Return the batches that are timed, each where a call wants it, and put on record what they are."""
+    place = device.place if device else lambda batch: batch
+    buffers = [place(images.chunk(i)) for i in range(min(ROTATING_BUFFERS, max(2, images.chunks)))]
+    described = Inputs(
+        source=images.source,
+        buffers=len(buffers),
+        rotating=True,
+        includes_transfer=False,
+        resident="device" if device else "host",
+        layout="channels_last" if session.channels_last else "contiguous",
+    )
+    record(Fed(inputs=described))
+    return buffers
+
+
+def _note_device(device: DeviceSession, record: Record, facts: Facts) -> None:
     """Put on record which device it is, and its memory that this process has had so far."""
-    told = device.evidence()
-    record(device=json_shape.encode(told))
-    if told.peak_bytes is not None:
-        facts["track_device_memory"] = told.peak_bytes
+    device_facts = device.evidence()
+    record(Located(device=device_facts))
+    if device_facts.peak_bytes is not None:
+        facts["track_device_memory"] = device_facts.peak_bytes
 
 
 def _prepare(backend: Backend, model: Model, cell: Cell) -> tuple[Artifact, shared_artifacts.Reference | None]:
@@ -134,9 +143,7 @@ def _prepare(backend: Backend, model: Model, cell: Cell) -> tuple[Artifact, shar
     return artifact, reference
 
 
-def _load(
-    load: Load, model: Model, artifact: Artifact, cell: Cell, images: inputs.Evaluation, facts: dict[str, Any]
-) -> Session:
+def _load(load: Load, model: Model, artifact: Artifact, cell: Cell, images: inputs.Evaluation, facts: Facts) -> Session:
     """Load the session and make its first call, each timed for itself."""
     start = time.perf_counter()
     session = load(model, artifact, cell.precision, batch=cell.batch, threads=host.thread_budget(), **cell.options)
@@ -156,14 +163,14 @@ def _prove(session: Session, precision: str, record: Record) -> str:
     Return the precision: the one that was asked for, or, where the runtime was left to choose, its choice.
     """
     effective, threads = session.effective(), host.thread_budget()
-    record(effective=effective, threads=threads, allocator=process.allocator())
+    record(ReadBack(effective=effective, threads=threads, allocator=process.allocator()))
     if precision == precision_labels.DEFAULT:
-        precision = precision_labels.dominant(effective["compute"])
-        record(precision=precision)
-    elif problem := precision_labels.falsehood(precision, effective["compute"]):
+        precision = precision_labels.dominant(effective.compute)
+        record(Chosen(precision=precision))
+    elif problem := precision_labels.falsehood(precision, effective.compute):
         raise CellFailed(problem)
-    if effective["threads"] > threads:
-        raise CellFailed(f"runs {effective['threads']} threads where {threads} are allowed")
+    if effective.threads > threads:
+        raise CellFailed(f"runs {effective.threads} threads where {threads} are allowed")
     return precision
 
 
@@ -174,12 +181,12 @@ def _judge(
     *,
     decide: bool,
     record: Record,
-    facts: dict[str, Any],
+    facts: Facts,
 ) -> None:
     """Put on record how far the answers are from the reference, and refuse wrong ones where they `decide`."""
     found = fidelity.compare(outputs, reference.logits[: len(outputs)])
     facts |= {"track_top1_agreement": found.top1_agreement, "track_sqnr": found.sqnr_db}
-    record(fidelity=asdict(found), operations_per_image=reference.operations_per_image)
+    record(Judged(fidelity=found, operations_per_image=reference.operations_per_image))
     if decide and (problem := fidelity.shortfall(found, precision)):
         raise CellFailed(problem)
 

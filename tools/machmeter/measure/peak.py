@@ -22,10 +22,12 @@ from typing import Any
 import numpy as np
 
 from machmeter import metrics
+from machmeter.backends.base import Executed
 from machmeter.errors import CellFailed, Unsupported
 from machmeter.machine import host
 from machmeter.measure.current_run import current as current_asv_run
 from machmeter.measure.peak_kernels import Call, kernels
+from machmeter.measure.record_parts import Outcome, Part, PeakFound
 from machmeter.measure.recorder import Recorder
 from machmeter.workload import precision as precision_labels
 
@@ -80,8 +82,16 @@ def _shortest_of_the_best(found: list[_Trial]) -> _Trial:
     return min((trial for trial in found if trial.rate >= AS_GOOD * highest), key=lambda trial: trial.size)
 
 
-def matrix_product(precision: str) -> dict[str, Any]:
-    """Measure the peak of `precision`: operations per second in `samples`, and which kernel and size gave them.
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """Rates, one for each window that nobody disturbed, and what gave them."""
+
+    samples: list[float]
+    found: PeakFound
+
+
+def matrix_product(precision: str) -> Measured:
+    """Measure the peak of `precision`, in operations per second.
 
     `tried` is the best rate of every kernel and size in a short trial. Raises Unsupported where there is no peak,
     CellFailed where no kernel works, where oneDNN did not execute the precision, or where the rate is beyond what
@@ -93,47 +103,52 @@ def matrix_product(precision: str) -> dict[str, Any]:
 
     torch.set_num_threads(host.thread_budget())
     torch.manual_seed(0)
-    found: list[_Trial] = []
-    problems: list[str] = []
     with torch.inference_mode():
-        for name, make in kernels(precision).items():
-            for size in SIZES:
-                operations = 2.0 * size**3
-                try:
-                    call = make(size, precision)
-                    call()
-                except Exception as error:  # these are private to torch: a version or a CPU may not have one
-                    problems.append(f"{name}: {type(error).__name__}: {' '.join(str(error).split())[:100]}")
-                    break
-                seconds = _trial(call)
-                found.append(_Trial(rate=operations / seconds, kernel=name, size=size, call=call))
-                if seconds > LONG_ENOUGH_SECONDS:
-                    break
-        if not found:
+        trials, problems = _try_kernels(precision)
+        if not trials:
             raise CellFailed(f"no kernel multiplies {precision} matrices here: {'; '.join(problems)}")
-        best = _shortest_of_the_best(found)
+        best = _shortest_of_the_best(trials)
         ran = _prove(precision, best.call)
         operations = 2.0 * best.size**3
         samples = [operations / seconds for seconds in _undisturbed(best.call)]
     if operations / max(samples) < host.least_seconds(operations, precision):
         raise CellFailed(f"impossible: {max(samples) / 1e9:.0f} Gop/s is beyond what this CPU can do in {precision}")
-    return {
-        "samples": samples,
-        "kernel": best.kernel,
-        "size": best.size,
-        "tried": {f"{trial.kernel}, {trial.size}": trial.rate for trial in found},
-        "left_out": problems,
-        "executed": ran,
-        "threads": torch.get_num_threads(),
-    }
+    found = PeakFound(
+        kernel=best.kernel,
+        size=best.size,
+        tried={f"{trial.kernel}, {trial.size}": trial.rate for trial in trials},
+        threads=torch.get_num_threads(),
+        left_out=problems,
+        executed=ran,
+    )
+    return Measured(samples=samples, found=found)
 
 
-def _prove(precision: str, call: Call) -> dict[str, Any]:
+def _try_kernels(precision: str) -> tuple[list[_Trial], list[str]]:
+    """Return a trial of every kernel and size, and why a kernel was left out."""
+    trials: list[_Trial] = []
+    problems: list[str] = []
+    for name, make in kernels(precision).items():
+        for size in SIZES:
+            try:
+                call = make(size, precision)
+                call()
+            except Exception as error:  # these are private to torch: a version or a CPU may not have one
+                problems.append(f"{name}: {type(error).__name__}: {' '.join(str(error).split())[:100]}")
+                break
+            seconds = _trial(call)
+            trials.append(_Trial(rate=2.0 * size**3 / seconds, kernel=name, size=size, call=call))
+            if seconds > LONG_ENOUGH_SECONDS:
+                break
+    return trials, problems
+
+
+def _prove(precision: str, call: Call) -> Executed:
     """Return what oneDNN executed, or raise CellFailed where it was not `precision`."""
     from machmeter.backends import _torch
 
     ran = _torch.executed(call)
-    if problem := precision_labels.falsehood(precision, ran["compute"]):
+    if problem := precision_labels.falsehood(precision, ran.compute):
         raise CellFailed(problem)
     return ran
 
@@ -188,8 +203,8 @@ def _busy(disturbed: int, windows: int) -> CellFailed:
 # ---------------------------------------------------------------------- memory
 
 
-def memory_bandwidth() -> dict[str, Any]:
-    """Measure bytes per second, read and written, in `samples`; arrays that fit no cache, one part per thread.
+def memory_bandwidth() -> Measured:
+    """Measure bytes per second, read and written; arrays that fit no cache, one part per thread.
 
     As STREAM counts them: what a program asks for, not what a cache fetches besides. The best of copy, scale
     and add is sampled; `tried` has the best rate of each.
@@ -214,13 +229,8 @@ def memory_bandwidth() -> dict[str, Any]:
         tried = {name: moved[name] / _trial(call(name)) for name in kernels}
         best = max(tried, key=lambda name: tried[name])
         samples = [moved[best] / seconds for seconds in _undisturbed(call(best))]
-    return {
-        "samples": samples,
-        "kernel": best,
-        "size": 4 * elements,
-        "tried": tried,
-        "threads": threads,
-    }
+    found = PeakFound(kernel=best, size=4 * elements, tried=tried, threads=threads)
+    return Measured(samples=samples, found=found)
 
 
 def array_bytes() -> int:
@@ -262,36 +272,36 @@ class Peak:
     timeout = TIMEOUT_SECONDS
 
     @_described(params=[[*PRECISIONS]], param_names=["precision"], setup=_skip)
-    def track_matrix_product_peak(self, precision: str) -> dict[str, Any]:
+    def track_matrix_product_peak(self, precision: str) -> metrics.Samples:
         """Return the rates of the best matrix product in `precision`, in operations per second."""
         return _on_record(precision, "track_matrix_product_peak", lambda: matrix_product(precision))
 
     @_described()
-    def track_memory_bandwidth(self) -> dict[str, Any]:
+    def track_memory_bandwidth(self) -> metrics.Samples:
         """Return the rates at which memory is read and written, in bytes per second."""
         return _on_record("memory", "track_memory_bandwidth", memory_bandwidth)
 
 
-def _on_record(what: str, benchmark: str, measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Measure, put what was found on record, and return what asv takes: samples, of one measurement each."""
+def _on_record(what: str, benchmark: str, measure: Callable[[], Measured]) -> metrics.Samples:
+    """Measure, put what was found on record, and return the samples."""
     run = current_asv_run()
     recorder = Recorder(run) if run else None
     if recorder:
         recorder.watch()
         recorder.begin(key(what), benchmark, TIMEOUT_SECONDS)
-    found: dict[str, Any] = {}
+    parts: list[Part] = []
     try:
-        found = measure()
-        outcome = {"status": "ok", **{name: value for name, value in found.items() if name != "samples"}}
+        measured = measure()
+        parts = [Outcome(status="ok"), measured.found]
     except BaseException as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        outcome = {"status": "n/a" if isinstance(error, Unsupported) else "failed", "reason": reason}
+        parts = [Outcome(status="n/a" if isinstance(error, Unsupported) else "failed", reason=reason)]
         raise
     finally:
         if recorder:
-            recorder.record(key(what), **outcome)
+            recorder.record(key(what), *parts)
             recorder.trace.unlink(missing_ok=True)
-    return {"samples": found["samples"], "number": 1}
+    return metrics.Samples(samples=measured.samples, number=1)
 
 
 def peak_class(module: str) -> type[Peak]:

@@ -1,57 +1,27 @@
-"""What really ran, written as it happens into the evidence file of the run: one writer at a time, atomically."""
+"""What really ran, written as it happens into the evidence file of the run: one writer at a time, atomically.
+
+What is in the file already is kept as it is, whatever version of machmeter wrote it: parts are added to it.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import faulthandler
 import os
-import re
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
-from importlib import metadata
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
 
 from machmeter import asv_names, json_shape
 from machmeter.errors import CellFailed, from_os_error
+from machmeter.json_shape import Json
 from machmeter.machine import host, process
 from machmeter.measure.current_run import AsvRun
-from machmeter.measure.settling import SCHEMA, Json, locked, read, write_json
+from machmeter.measure.evidence_shape import SCHEMA, EvidenceFile, Record, Run
+from machmeter.measure.record_parts import Begun, NeverBegun, Part, merged
+from machmeter.measure.settling import locked, read, write_json
 from machmeter.workload import artifacts, pinned
-
-
-def versions() -> dict[str, str]:
-    """Return the version of every installed distribution: the stack as it really is."""
-    return {
-        str(item.metadata["Name"]).lower().replace("_", "-"): item.version
-        for item in metadata.distributions()
-        if item.metadata["Name"]
-    }
-
-
-def pins(text: str) -> dict[str, str]:
-    """Return the versions that the requirements file with this `text` pins, by library."""
-    found = (re.match(r"^([A-Za-z0-9._-]+)==([^\s;#]+)", line.strip()) for line in text.splitlines())
-    return {pin[1].lower().replace("_", "-"): pin[2] for pin in found if pin}
-
-
-def pin_mismatches(project: Path, stack: str | None) -> list[str] | None:
-    """Compare what is installed with the pins of `stack`. Return None where there are no pins to compare.
-
-    With `--python=same` asv stamps the stack's name on the results without installing it: only this
-    comparison tells whether the name is true.
-    """
-    file = project / "requirements" / f"{stack}.txt"
-    if stack is None or not file.is_file():
-        return None
-    installed = versions()
-    mismatches = []
-    for name, wanted in pins(file.read_text(encoding="utf-8")).items():
-        have = installed.get(name)
-        if have is None or have.split("+")[0] != wanted:
-            mismatches.append(f"{name}: pinned {wanted}, installed {have or 'nothing'}")
-    return mismatches
 
 
 class Recorder:
@@ -69,25 +39,25 @@ class Recorder:
         Raises CellFailed, with the failure on record, where another version is installed than a sweep says.
         """
         swept = pinned.swept()
-        problem = swept.falsehood(versions()) if swept else None
+        problem = swept.falsehood(pinned.installed()) if swept else None
 
         def change(content: Json) -> None:
             run = content["runs"].get(self.run.run)
             if run is None:
-                run = content["runs"][self.run.run] = self._describe_run(swept)
-            record = {
-                "benchmark": benchmark,
-                "status": "running",
-                "pid": os.getpid(),
-                "process": self.process,
-                "order": 1 + sum(len(processes) for processes in run["cells"].values()),
-                "started": _now(),
-                "started_at": time.time(),
-                "timeout": timeout,
-                "trace": str(self.trace),
-                **({"status": "failed", "reason": problem} if problem else {}),
-            }
-            run["cells"].setdefault(cell, {})[self.process] = record
+                run = content["runs"][self.run.run] = json_shape.encode(self._describe_run(swept))
+            begun = Begun(
+                status="failed" if problem else "running",
+                reason=problem,
+                benchmark=benchmark,
+                pid=os.getpid(),
+                process=self.process,
+                order=_next(run),
+                started=_now(),
+                started_at=time.time(),
+                timeout=timeout,
+                trace=str(self.trace),
+            )
+            run["cells"].setdefault(cell, {})[self.process] = merged(begun)
 
         self._update(change)
         if problem:
@@ -98,25 +68,26 @@ class Recorder:
         """Put on record that no process could be started for `cells` with the version that is `swept`."""
 
         def change(content: Json) -> None:
-            run = content["runs"].setdefault(self.run.run, {**self._describe_run(swept), "versions": {}})
+            described = replace(self._describe_run(swept), versions={})
+            run = content["runs"].setdefault(self.run.run, json_shape.encode(described))
             for cell in cells:
-                record = {
-                    "benchmark": "install",
-                    "status": "failed",
-                    "reason": reason,
-                    "order": 1 + sum(len(processes) for processes in run["cells"].values()),
-                    "started": _now(),
-                    "started_at": time.time(),
-                }
-                run["cells"].setdefault(cell, {})[self.process] = record
+                never = NeverBegun(
+                    benchmark="install",
+                    status="failed",
+                    reason=reason,
+                    order=_next(run),
+                    started=_now(),
+                    started_at=time.time(),
+                )
+                run["cells"].setdefault(cell, {})[self.process] = merged(never)
 
         self._update(change)
 
-    def record(self, cell: str, **facts: Any) -> None:
-        """Add `facts` to this process's record of `cell`."""
+    def record(self, cell: str, *parts: Part) -> None:
+        """Add `parts` to this process's record of `cell`."""
 
         def change(content: Json) -> None:
-            content["runs"][self.run.run]["cells"][cell][self.process].update(facts)
+            content["runs"][self.run.run]["cells"][cell][self.process].update(merged(*parts))
 
         self._update(change)
 
@@ -128,25 +99,23 @@ class Recorder:
         faulthandler.enable(stream)
         faulthandler.register(signal.SIGTERM, stream, chain=True)
 
-    def records(self, cell: str) -> list[Json]:
+    def records(self, cell: str) -> list[Record]:
         """Return what the processes of this run have recorded of `cell` so far, this one left out."""
         content = read(self.path) or {"runs": {}}
         processes = content["runs"].get(self.run.run, {}).get("cells", {}).get(cell, {})
-        return [record for process, record in processes.items() if process != self.process]
+        return [json_shape.decode(Record, left) for process, left in processes.items() if process != self.process]
 
-    def _describe_run(self, swept: pinned.Swept | None) -> Json:
-        pins = pin_mismatches(self.run.project, self.run.stack)
-        return {
-            "started": _now(),
-            "host": json_shape.encode(host.facts()),
-            "versions": versions(),
-            "stack": self.run.stack,
-            "stack_mismatches": pins,
-            **({"swept": json_shape.encode(swept)} if swept else {}),
-            "uncommitted_changes": asv_names.has_uncommitted_changes(self.run.project),
-            "asv": {key: value for key, value in sorted(os.environ.items()) if key.startswith("ASV_")},
-            "cells": {},
-        }
+    def _describe_run(self, swept: pinned.Swept | None) -> Run:
+        return Run(
+            started=_now(),
+            host=host.facts(),
+            versions=pinned.installed(),
+            stack=self.run.stack,
+            stack_mismatches=pinned.mismatches(self.run.project, self.run.stack),
+            swept=swept,
+            uncommitted_changes=asv_names.has_uncommitted_changes(self.run.project),
+            asv={key: value for key, value in sorted(os.environ.items()) if key.startswith("ASV_")},
+        )
 
     def _update(self, change: Callable[[Json], None]) -> None:
         """Apply `change` to the file: one writer at a time, and the new content appears at once or not at all."""
@@ -159,16 +128,19 @@ class Recorder:
                         aside = self.path.with_name(f"{self.path.name}.unreadable-{self.process}")
                         self.path.rename(aside)
                         artifacts.say(f"{self.path} is unreadable: kept as {aside.name}, a new one is begun")
-                    content = {
-                        "schema": SCHEMA,
-                        "machine": self.run.machine,
-                        "commit": self.run.commit,
-                        "environment": self.run.environment,
-                        "stack": self.run.stack,
-                        "runs": {},
-                    }
+                    content = json_shape.encode(self._empty_file())
                 change(content)
                 write_json(self.path, content)
+
+    def _empty_file(self) -> EvidenceFile:
+        return EvidenceFile(
+            schema=SCHEMA,
+            runs={},
+            machine=self.run.machine,
+            commit=self.run.commit,
+            environment=self.run.environment,
+            stack=self.run.stack,
+        )
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
@@ -176,6 +148,10 @@ class Recorder:
             yield
         except OSError as error:
             raise from_os_error(error, self.path.parent, "evidence", None) from error
+
+
+def _next(run: Json) -> int:
+    return 1 + sum(len(processes) for processes in run["cells"].values())
 
 
 def _now() -> str:

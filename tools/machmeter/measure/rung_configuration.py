@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from machmeter import backends
 from machmeter.errors import BadSetting
@@ -17,8 +16,8 @@ from machmeter.workload.rungs import LAUNCH_KEYS, Rung, settings
 def configuration(rung: Rung, rungs: Mapping[str, Rung], model: str) -> Configuration:
     """Return what `rung` means for `model`. Raises UnknownName or BadSetting where that cannot be."""
     found = settings(rung, rungs)
-    backend = backends.get(found["backend"])
-    precision, options = found["precision"], found.get("options", {})
+    backend = backends.get(found.backend)
+    precision, options = found.precision, found.options or {}
     chooses = getattr(backend, "chooses_precision", False)
     known = (*backend.precisions, DEFAULT) if chooses else backend.precisions
     if precision not in known:
@@ -35,7 +34,7 @@ def configuration(rung: Rung, rungs: Mapping[str, Rung], model: str) -> Configur
                 f"rung {rung.name!r}: {name} is {value!r}, {backend.name} has {', '.join(backend.options[name])}"
             )
     try:
-        launch = Launch(**{name: found[name] for name in LAUNCH_KEYS & set(found)})
+        launch = Launch(**{name: value for name in LAUNCH_KEYS if (value := getattr(found, name)) is not None})
     except BadSetting as error:
         raise BadSetting(f"rung {rung.name!r}: {error}") from error
     return Configuration(
@@ -45,13 +44,13 @@ def configuration(rung: Rung, rungs: Mapping[str, Rung], model: str) -> Configur
             backend=backend.name,
             model=model,
             precision=precision,
-            batch=found["batch"],
+            batch=found.batch,
             options={name: options[name] for name in backend.options},
         ),
         launch=launch,
-        seconds=found.get("seconds", SECONDS),
+        seconds=SECONDS if found.seconds is None else found.seconds,
     )
 
 
-def _listed(options: Mapping[str, Any]) -> str:
+def _listed(options: Mapping[str, object]) -> str:
     return f"the option {', '.join(options)}" if options else "no option"

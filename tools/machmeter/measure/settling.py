@@ -9,13 +9,11 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+from machmeter.json_shape import Json, decode
 from machmeter.machine import process
-
-SCHEMA = 1
-
-Json = dict[str, Any]
+from machmeter.measure.evidence_shape import SCHEMA, Record
+from machmeter.measure.record_parts import Outcome, merged
 
 
 def settle_file(path: Path) -> Json | None:
@@ -42,16 +40,23 @@ def settle(content: Json) -> Json:
     """
     settled = copy.deepcopy(content)
     for run in settled.get("runs", {}).values():
-        records = [record for cell in run.get("cells", {}).values() for record in cell.values()]
-        last = max((record.get("order", 0) for record in records), default=0)
-        for record in records:
-            if record.get("status") == "running" and not _alive(record):
-                record["status"], record["reason"] = _cause_of_death(record, last=record.get("order", 0) == last)
+        left = [record for cell in run.get("cells", {}).values() for record in cell.values()]
+        last = max((record.get("order", 0) for record in left), default=0)
+        for found in left:
+            if found.get("status") == "running" and (outcome := death(decode(Record, found), last=last)):
+                found |= merged(outcome)
     return settled
 
 
-def _alive(record: Json) -> bool:
-    return process.is_running(int(record["pid"]), str(record.get("process")))
+def death(record: Record, *, last: int) -> Outcome | None:
+    """Return what became of the process of a running `record`, or None where it lives.
+
+    `last` is the order of the run's last record. Raises ValueError where the record does not say which process it is.
+    """
+    if record.pid is None:
+        raise ValueError("a running record without a process")
+    alive = process.is_running(int(record.pid), str(record.process))
+    return None if alive else _cause_of_death(record, last=record.order == last)
 
 
 # How the fault handler begins its report, and the signal behind it.
@@ -64,30 +69,31 @@ _FATAL = {
 }
 
 
-def _cause_of_death(record: Json, *, last: bool) -> tuple[str, str]:
-    """Return status and reason: how a process died, from the trace that the fault handler left, if it could leave one.
+def _cause_of_death(record: Record, *, last: bool) -> Outcome:
+    """Return how a process died, from the trace that the fault handler left, if it could leave one.
 
     SIGKILL leaves none. Where it hit the `last` process of a run, the whole run may have been killed.
     """
-    path = Path(record.get("trace", ""))
+    path = Path(record.trace or "")
     try:
         trace, ended = path.read_text(encoding="utf-8", errors="replace"), path.stat().st_mtime
     except OSError:
         trace, ended = "", 0.0
     if not trace.strip():
-        peak = record.get("peak_resident_bytes")
+        peak = record.peak_resident_bytes
         known = f"; {peak / 1e6:.0f} MB were resident after loading" if peak else ""
         other = ", or the run was interrupted" if last else ""
-        return "failed", f"killed (signal 9), most likely by the kernel for lack of memory{other}{known}"
+        reason = f"killed (signal 9), most likely by the kernel for lack of memory{other}{known}"
+        return Outcome(status="failed", reason=reason)
     for name, number in _FATAL.items():
         if name in trace.splitlines()[0]:
-            return "failed", f"crashed (signal {number}, {name.lower()})"
-    seconds = ended - record.get("started_at", ended)
-    limit = record.get("timeout")
+            return Outcome(status="failed", reason=f"crashed (signal {number}, {name.lower()})")
+    seconds = ended - (record.started_at or ended)
+    limit = record.timeout
     # asv's clock starts before ours: importing and finding the benchmark come first.
     if limit and seconds >= 0.9 * limit - 2.0:
-        return "failed", f"timed out: stopped after {seconds:.0f} s (limit {limit:.0f} s)"
-    return "interrupted", f"stopped (signal 15) after {seconds:.0f} s"
+        return Outcome(status="failed", reason=f"timed out: stopped after {seconds:.0f} s (limit {limit:.0f} s)")
+    return Outcome(status="interrupted", reason=f"stopped (signal 15) after {seconds:.0f} s")
 
 
 def read(path: Path) -> Json | None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
+
+from machmeter.json_shape import Json
 
 PIPE = "MACHMETER_PROGRESS"
 
@@ -24,7 +25,7 @@ _TOLD = (
 )
 
 
-def tell(cell: str, benchmark: str, batch: int, facts: dict[str, Any]) -> None:
+def tell(cell: str, benchmark: str, batch: int, facts: Json) -> None:
     """Report the end of `benchmark` of `cell` to the command that waits, if one does."""
     pipe = os.environ.get(PIPE)
     if not pipe:

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import IO
 
 from machmeter.errors import DiskFull, RunFailed
-from machmeter.measure import recorder
 from machmeter.running import stacks, why_it_failed
 from machmeter.running.waiting import Say
+from machmeter.workload import pinned
 
 KEPT = 2  # environments: more would fill the disk, fewer would install anew when the same change is measured again
 _COMPLETE = ".complete"
@@ -29,7 +29,7 @@ _OTHERS_BYTES = 1_000_000_000
 def read(source: Path, stack: str) -> dict[str, str]:
     """Return the pins of `stack` in the working tree `source`, by name. Raises UnknownName or StackUnpinned."""
     stacks.check(source, stack)
-    return recorder.pins((source / "requirements" / f"{stack}.txt").read_text(encoding="utf-8"))
+    return pinned.pins((source / "requirements" / f"{stack}.txt").read_text(encoding="utf-8"))
 
 
 def obtain(source: Path, stack: str, folder: Path, output: IO[str], say: Say) -> Path:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from machmeter import asv_names
-from machmeter.measure import settling
+from machmeter.measure import evidence_shape
 from machmeter.results_branch import paths
 from machmeter.store import asv_files
 
@@ -103,8 +103,8 @@ def evidence_file(content: bytes, machine: str, stem: str) -> Json:
     """Return the evidence in a file of ours. Raises Unfit."""
     _bounded(content)
     told = strict(content)
-    if not isinstance(told, dict) or told.get("schema") != settling.SCHEMA:
-        raise Unfit(f"is not evidence of schema {settling.SCHEMA}")
+    if not isinstance(told, dict) or told.get("schema") != evidence_shape.SCHEMA:
+        raise Unfit(f"is not evidence of schema {evidence_shape.SCHEMA}")
     if told.get("machine") != machine:
         raise Unfit(f"is of machine {told.get('machine')!r}, not of {machine!r}")
     commit, environment = told.get("commit"), told.get("environment")

@@ -47,7 +47,7 @@ def part(model: Model, chosen: Mapping[str, Rung]) -> selection.Part:
     """Return what asv has to measure for the rungs `chosen`."""
     known = rungs.load()
     steps = tuple(
-        _Step(name=ladder_classes.key(model.name, name), batch=rungs.settings(rung, known)["batch"])
+        _Step(name=ladder_classes.key(model.name, name), batch=rungs.settings(rung, known).batch)
         for name, rung in chosen.items()
     )
     return selection.Part(

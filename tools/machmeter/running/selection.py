@@ -6,12 +6,11 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from machmeter import backends
+from machmeter import backends, metrics
 from machmeter.backends import grid
 from machmeter.backends.base import Backend
 from machmeter.errors import NoDevice, NothingSelected, UnknownName
 from machmeter.machine import gpu
-from machmeter.measure import offline
 from machmeter.running.waiting import Measured
 from machmeter.workload import models
 from machmeter.workload.cells import Cell
@@ -25,7 +24,7 @@ STACK = "cpu"  # what `make setup` installs; other stacks have environments of t
 
 ANY = r"\w+"  # every benchmark of a cell, as a regular expression
 
-LATENCY = rf"(?!{offline.BENCHMARK}\b)\w+"  # all but offline throughput
+LATENCY = rf"(?!{metrics.OFFLINE}\b)\w+"  # all but offline throughput
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
-from machmeter import asv_names
+from machmeter import asv_names, metrics
 from machmeter.errors import RunFailed
-from machmeter.measure import offline, settling, tell
+from machmeter.measure import settling, tell
 from machmeter.store import evidence
 
 RUN = "MACHMETER_RUN"  # the variable with the name of a run
@@ -136,7 +136,7 @@ class Listener(threading.Thread):
         if cell.startswith("control."):
             return
         counted_by = ("time_forward", "track_throughput")
-        if event["benchmark"] in counted_by or (failed and event["benchmark"] != offline.BENCHMARK):
+        if event["benchmark"] in counted_by or (failed and event["benchmark"] != metrics.OFFLINE):
             self._done.add(cell)
         counted = f"[{len(self._done):>3}/{self._total}]"
         if failed:

@@ -16,7 +16,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from machmeter import asv_names
-from machmeter.measure.settling import Json, read
+from machmeter.json_shape import Json
+from machmeter.measure.settling import read
 
 _PULLED = re.compile(r"\.[0-9a-f]{16}\.json$")  # how the name of a file of the results branch ends
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from machmeter.measure import settling
+from machmeter.measure import evidence_shape, settling
 from machmeter.store import evidence
 
 _NULL = "control.Null("
@@ -60,7 +60,7 @@ def read(path: Path) -> File | None:
             found = msgspec.convert(settling.read(path), File)
     except (OSError, msgspec.MsgspecError, RecursionError):
         return None
-    return found if found.schema == settling.SCHEMA else None
+    return found if found.schema == evidence_shape.SCHEMA else None
 
 
 def read_at(path: Path) -> File | None:

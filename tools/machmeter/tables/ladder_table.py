@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from machmeter import asv_names, metrics
+from machmeter import asv_names, json_shape, metrics
 from machmeter.machine import disturbance
 from machmeter.measure import ladder_classes
 from machmeter.metrics import Metric
@@ -113,7 +113,7 @@ class _Found:
     def is_of(self, rung: Rung, rungs: Mapping[str, Rung]) -> bool:
         """Return whether the record is of the rung as it is defined now, and not of another of the same name."""
         recorded = self.record.get("settings")
-        return recorded is None or recorded == settings(rung, rungs)
+        return recorded is None or recorded == json_shape.encode(settings(rung, rungs))
 
 
 def build(

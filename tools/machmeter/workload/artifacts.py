@@ -25,15 +25,53 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from machmeter.errors import CellFailed, Unsupported, from_os_error
-from machmeter.json_shape import Json, optional
+from machmeter.json_shape import Json, JsonValue, decode, encode, optional
 from machmeter.machine import host
 from machmeter.workload import pinned
 from machmeter.workload.pinned import Entry, Listing
 
 SCHEMA = 1
+
+Identity = Mapping[str, JsonValue]
+Details = Mapping[str, JsonValue]  # what a recipe says of its artifact, in its own words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toolchain:
+    """What made an artifact."""
+
+    versions: Mapping[str, str | None] = field(default_factory=dict)  # of packages, None: it was missing
+    parents: tuple[str, ...] = ()  # digests
+    cpu_features: tuple[str, ...] | None = None
+    threads: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredFile:
+    """One file of an artifact."""
+
+    sha256: str
+    size: int  # bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """What `manifest.json` says of the artifact beside it."""
+
+    schema: int = SCHEMA
+    kind: str
+    key: str
+    identity: Json
+    toolchain: Toolchain
+    digest: str  # of all files
+    files: Mapping[str, StoredFile]
+    details: Json
+    build_seconds: float = 0.0
+    prepare_seconds: float  # with the steps before it
+    built_on: str  # CPU model
+    created: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +83,7 @@ class Recipe:
     """
 
     kind: str
-    identity: Mapping[str, Any]
+    identity: Identity
     packages: tuple[str, ...] = ()  # distributions whose versions shape the content
     parents: tuple[Artifact, ...] = ()
     cpu_dependent: bool = False  # compiled or tuned for this CPU's instruction sets
@@ -56,14 +94,14 @@ class Recipe:
         """Return the installed version of each of `packages`, None where it is missing."""
         return {name: installed_version(name) for name in self.packages}
 
-    def toolchain(self) -> dict[str, Any]:
-        """Return what made it: package versions, parents' digests and, where it matters, the CPU."""
-        return {
-            "versions": self.versions(),
-            "parents": [parent.digest for parent in self.parents],
-            "cpu_features": list(host.cpu().features) if self.cpu_dependent else None,
-            "threads": self.threads,
-        }
+    def toolchain(self) -> Toolchain:
+        """Return what makes it here: package versions, parents' digests and, where it matters, the CPU."""
+        return Toolchain(
+            versions=self.versions(),
+            parents=tuple(parent.digest for parent in self.parents),
+            cpu_features=host.cpu().features if self.cpu_dependent else None,
+            threads=self.threads,
+        )
 
     def key(self) -> str:
         """Return the name under which the store keeps it: 20 hexadecimal digits."""
@@ -71,7 +109,7 @@ class Recipe:
             "schema": SCHEMA,
             "kind": self.kind,
             "identity": self.identity,
-            "toolchain": self.toolchain(),
+            "toolchain": encode(self.toolchain()),
         }
         return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:20]
 
@@ -86,9 +124,9 @@ class Artifact:
     digest: str
     size: int  # bytes of all files
     prepare_seconds: float  # cold: this step and all steps before it, as measured when they were made
-    details: Mapping[str, Any] = field(default_factory=dict)  # what the recipe says of it
-    identity: Mapping[str, Any] = field(default_factory=dict)
-    toolchain: Mapping[str, Any] = field(default_factory=dict)
+    details: Details = field(default_factory=dict)
+    identity: Identity = field(default_factory=dict)
+    toolchain: Toolchain = Toolchain()
     built_on: str = ""  # CPU model
 
     def path(self, name: str) -> Path:
@@ -105,7 +143,7 @@ class Artifact:
             kind=self.kind,
             key=self.key,
             digest=self.digest,
-            made_with=self.toolchain.get("versions", {}),
+            made_with=self.toolchain.versions,
             built_on=self.built_on,
             details=dict(self.details) or None,
         )
@@ -160,7 +198,7 @@ class Store:
         self.root = default_root() if root is None else root
         self.listed = pinned.current()
 
-    def obtain(self, recipe: Recipe, build: Callable[[Path], Mapping[str, Any] | None]) -> Artifact:
+    def obtain(self, recipe: Recipe, build: Callable[[Path], Details | None]) -> Artifact:
         """Return the artifact of `recipe`, building it with `build(folder)` if the store lacks it.
 
         `build` writes the files into the folder it is given and may return details for the manifest.
@@ -219,15 +257,15 @@ class Store:
     def latest(self, recipe: Recipe) -> Artifact | None:
         """Return the newest undamaged artifact with the identity of `recipe`, whatever made it, or None."""
         wanted = json.loads(json.dumps(dict(recipe.identity)))
-        features = list(host.cpu().features) if recipe.cpu_dependent else None
+        features = host.cpu().features if recipe.cpu_dependent else None
         candidates = []
         for manifest in (self.root / recipe.kind).glob("*/manifest.json"):
             found = self._open(manifest.parent)
             if (
                 found
                 and found.identity == wanted
-                and found.toolchain.get("cpu_features") == features
-                and found.toolchain.get("threads") == recipe.threads
+                and found.toolchain.cpu_features == features
+                and found.toolchain.threads == recipe.threads
             ):
                 candidates.append((manifest.stat().st_mtime, found))
         return max(candidates, key=lambda pair: pair[0], default=(0.0, None))[1]
@@ -239,7 +277,7 @@ class Store:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
-    def _build(self, recipe: Recipe, folder: Path, build: Callable[[Path], Mapping[str, Any] | None]) -> Artifact:
+    def _build(self, recipe: Recipe, folder: Path, build: Callable[[Path], Details | None]) -> Artifact:
         unfinished = folder.with_suffix(".unfinished")
         if unfinished.exists():  # a build that was killed; the lock is ours, so nobody is still at it
             shutil.rmtree(unfinished)
@@ -248,28 +286,12 @@ class Store:
             start = time.perf_counter()
             details = dict(build(unfinished) or {})
             seconds = time.perf_counter() - start
-            files = {
-                str(path.relative_to(unfinished)): {"sha256": _hash(path), "size": path.stat().st_size}
-                for path in sorted(unfinished.rglob("*"))
-                if path.is_file()
-            }
-            manifest = {
-                "schema": SCHEMA,
-                "kind": recipe.kind,
-                "key": folder.name,
-                "identity": dict(recipe.identity),
-                "toolchain": recipe.toolchain(),
-                "digest": hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest(),
-                "files": files,
-                "details": details,
-                "build_seconds": seconds,
-                "prepare_seconds": 0.0
-                if recipe.given
-                else seconds + sum(parent.prepare_seconds for parent in recipe.parents),
-                "built_on": host.cpu().model,
-                "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            }
-            text = json.dumps(manifest, indent=1, sort_keys=True, allow_nan=False)
+            text = json.dumps(
+                encode(_manifest(recipe, unfinished, folder.name, details, seconds)),
+                indent=1,
+                sort_keys=True,
+                allow_nan=False,
+            )
             (unfinished / "manifest.json").write_text(text, encoding="utf-8")
             unfinished.rename(folder)
         except BaseException:
@@ -282,22 +304,44 @@ class Store:
     def _open(self, folder: Path) -> Artifact | None:
         """Return the artifact in `folder`, or None where its manifest or any of its files is damaged."""
         try:
-            manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-            for name, described in manifest["files"].items():
+            manifest = decode(Manifest, json.loads((folder / "manifest.json").read_text(encoding="utf-8")))
+            for name, described in manifest.files.items():
                 path = folder / name
-                if path.stat().st_size != described["size"] or _hash(path) != described["sha256"]:
+                if path.stat().st_size != described.size or _hash(path) != described.sha256:
                     return None
             return Artifact(
                 folder=folder,
-                kind=manifest["kind"],
-                key=manifest["key"],
-                digest=manifest["digest"],
-                size=sum(described["size"] for described in manifest["files"].values()),
-                prepare_seconds=manifest["prepare_seconds"],
-                details=manifest["details"],
-                identity=manifest["identity"],
-                toolchain=manifest["toolchain"],
-                built_on=manifest["built_on"],
+                kind=manifest.kind,
+                key=manifest.key,
+                digest=manifest.digest,
+                size=sum(described.size for described in manifest.files.values()),
+                prepare_seconds=manifest.prepare_seconds,
+                details=manifest.details,
+                identity=manifest.identity,
+                toolchain=manifest.toolchain,
+                built_on=manifest.built_on,
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
+
+
+def _manifest(recipe: Recipe, folder: Path, key: str, details: Json, seconds: float) -> Manifest:
+    """Return the manifest of what `recipe` built into `folder` within `seconds`."""
+    files = {
+        str(path.relative_to(folder)): StoredFile(sha256=_hash(path), size=path.stat().st_size)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+    return Manifest(
+        kind=recipe.kind,
+        key=key,
+        identity=dict(recipe.identity),
+        toolchain=recipe.toolchain(),
+        digest=hashlib.sha256(json.dumps(encode(files), sort_keys=True).encode()).hexdigest(),
+        files=files,
+        details=details,
+        build_seconds=seconds,
+        prepare_seconds=0.0 if recipe.given else seconds + sum(parent.prepare_seconds for parent in recipe.parents),
+        built_on=host.cpu().model,
+        created=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    )

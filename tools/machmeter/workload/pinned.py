@@ -1,4 +1,6 @@
-"""What a sweep pins for a process: the version of a library that it measures, and the artifacts that it is given.
+"""What is pinned for a process: its stack's versions, and, in a sweep, a library's version and the artifacts.
+
+Whether the label of a stack is true is told by comparing its pins with what is installed.
 
 `MACHMETER_SWEPT` says the version, as JSON; the evidence keeps it with the run, and what is installed must be that.
 
@@ -11,12 +13,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from machmeter.errors import BadSetting
+from machmeter.json_shape import JsonValue
 
 if TYPE_CHECKING:
     from machmeter.workload.artifacts import Artifact
@@ -33,7 +38,7 @@ class Entry:
     kind: str
     key: str
     digest: str
-    identity: Mapping[str, Any]
+    identity: Mapping[str, JsonValue]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +48,7 @@ class Listing:
     path: Path
     entries: tuple[Entry, ...] = ()
 
-    def find(self, kind: str, identity: Mapping[str, Any]) -> Entry | None:
+    def find(self, kind: str, identity: Mapping[str, JsonValue]) -> Entry | None:
         """Return the entry of an artifact, or None where none is listed."""
         wanted = json.loads(json.dumps(dict(identity)))
         return next((entry for entry in self.entries if entry.kind == kind and entry.identity == wanted), None)
@@ -118,3 +123,35 @@ def swept() -> Swept | None:
         return Swept(library=str(told["library"]), version=str(told["version"]), released=told.get("released"))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadSetting(f"{SWEPT} is {text!r}: it must be an object with library and version; unset it") from error
+
+
+def installed() -> dict[str, str]:
+    """Return the version of every installed distribution: the stack as it really is."""
+    return {
+        str(item.metadata["Name"]).lower().replace("_", "-"): item.version
+        for item in metadata.distributions()
+        if item.metadata["Name"]
+    }
+
+
+def pins(text: str) -> dict[str, str]:
+    """Return the versions that the requirements file with this `text` pins, by library."""
+    found = (re.match(r"^([A-Za-z0-9._-]+)==([^\s;#]+)", line.strip()) for line in text.splitlines())
+    return {pin[1].lower().replace("_", "-"): pin[2] for pin in found if pin}
+
+
+def mismatches(project: Path, stack: str | None) -> tuple[str, ...] | None:
+    """Compare what is installed with the pins of `stack`. Return None where there are no pins to compare.
+
+    With `--python=same` asv stamps the stack's name on the results without installing it: only this
+    comparison tells whether the name is true.
+    """
+    file = project / "requirements" / f"{stack}.txt"
+    if stack is None or not file.is_file():
+        return None
+    have = installed()
+    return tuple(
+        f"{name}: pinned {wanted}, installed {have.get(name, 'nothing')}"
+        for name, wanted in pins(file.read_text(encoding="utf-8")).items()
+        if name not in have or have[name].split("+")[0] != wanted
+    )

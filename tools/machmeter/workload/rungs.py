@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from machmeter.errors import BadSetting, UnknownName
-from machmeter.json_shape import optional
+from machmeter.json_shape import Json, decode, optional
 from machmeter.workload.launch import Allocator, Launch, Launcher
 
 VARIABLE = "MACHMETER_RUNGS"
@@ -94,7 +94,7 @@ def _read(path: Path) -> dict[str, Rung]:
     return rungs
 
 
-def settings(rung: Rung, rungs: Mapping[str, Rung]) -> dict[str, Any]:
+def settings(rung: Rung, rungs: Mapping[str, Rung]) -> Settings:
     """Return everything that holds on `rung`: what it adds, over what all rungs below it add.
 
     Raises BadSetting where a rung below is missing, stands on itself, or no rung says what to run.
@@ -107,7 +107,7 @@ def settings(rung: Rung, rungs: Mapping[str, Rung]) -> dict[str, Any]:
         if below in path:
             raise BadSetting(f"rung {rung.name!r} stands on itself: {' on '.join(item.name for item in path)}")
         path.append(below)
-    found: dict[str, Any] = {}
+    found: Json = {}
     for step in reversed(path):
         adds = dict(step.adds)
         if "backend" in adds and adds["backend"] != found.get("backend"):
@@ -117,4 +117,4 @@ def settings(rung: Rung, rungs: Mapping[str, Rung]) -> dict[str, Any]:
         found |= adds
     if missing := {"backend", "precision", "batch"} - set(found):
         raise BadSetting(f"rung {rung.name!r} does not say its {', '.join(sorted(missing))}, nor does any below it")
-    return found
+    return decode(Settings, found)

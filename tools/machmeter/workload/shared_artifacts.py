@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from machmeter.json_shape import JsonValue
 from machmeter.machine import host
 from machmeter.workload import inputs, models
-from machmeter.workload.artifacts import Artifact, Recipe, Store
+from machmeter.workload.artifacts import Artifact, Details, Recipe, Store
 from machmeter.workload.models import Model
 
 WEIGHTS_VERSION = 1
@@ -24,7 +24,7 @@ SETTLING_IMAGES = 32  # from which the batch-norm statistics of seeded weights a
 LARGEST_BATCH = 1024  # torch.export wants a bound for the batch dimension
 
 
-def identity(model: Model, **more: Any) -> dict[str, Any]:
+def identity(model: Model, **more: JsonValue) -> dict[str, JsonValue]:
     """Return the part of an artifact's identity that says which model it is of."""
     return {"model": model.name, "model_version": model.version, "weights": model.weights(), **more}
 
@@ -111,7 +111,7 @@ def reference(model: Model, store: Store) -> Reference:
         given=True,
     )
 
-    def build(folder: Path) -> Mapping[str, Any]:
+    def build(folder: Path) -> Details:
         import torch
 
         torch.set_num_threads(host.thread_budget())
@@ -130,9 +130,14 @@ def reference(model: Model, store: Store) -> Reference:
         evaluation=photographs.path("evaluation.npy"),
         calibration=photographs.path("calibration.npy"),
         logits=np.load(artifact.path("logits.npy")),
-        operations_per_image=float(artifact.details["operations_per_image"]),
+        operations_per_image=_number(artifact.details["operations_per_image"]),
         artifact=artifact,
     )
+
+
+def _number(value: JsonValue) -> float:
+    assert isinstance(value, int | float), f"a number is expected, not {value!r}"
+    return float(value)
 
 
 def count_operations(network: Any, images: Any) -> int:

@@ -7,7 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from machmeter.json_shape import Json, JsonValue
 
 # TensorRT's layers that multiply, as its inspector calls them. Fused blocks (Myelin) are told by their kernels.
 _COMPUTE_LAYERS = ("conv", "gemm", "matrixmultiply", "fullyconnected", "attention", "mha")
@@ -81,7 +82,7 @@ def checked_input(names: Sequence[str], shapes: Sequence[Sequence[int]], image: 
     return None
 
 
-def identity(gpu: Mapping[str, str], version: str, known: Sequence[Profile]) -> dict[str, Any]:
+def identity(gpu: Mapping[str, str], version: str, known: Sequence[Profile]) -> dict[str, JsonValue]:
     """Return what an engine depends on beside its network: GPU, driver, TensorRT version, profiles."""
     return {
         **gpu,
@@ -95,8 +96,17 @@ def timing_cache_name(gpu: Mapping[str, str], version: str) -> str:
     return "-".join(re.sub(r"[^\w.]+", "_", part) for part in (gpu["gpu"], gpu["driver"], version)) + ".timing"
 
 
-def parse_layers(text: str) -> dict[str, Any]:
-    """Return what the inspector's JSON says is executed: `compute` by type, `layers`, and the kernels' names.
+@dataclass(frozen=True, kw_only=True)
+class Layers:
+    """What an engine executes: multiplying layers by type, the most frequent kernels, the number of all layers."""
+
+    compute: Mapping[str, int]
+    kernels: Mapping[str, int]
+    count: int
+
+
+def parse_layers(text: str) -> Layers:
+    """Return what the inspector's JSON says is executed.
 
     A layer counts where it multiplies, under the lowest type among its inputs; TF32 is told by the kernel's name.
     Raises ValueError where the engine was built without its details, so that nothing can be proved.
@@ -113,10 +123,10 @@ def parse_layers(text: str) -> dict[str, Any]:
             continue
         compute[_type(layer, kernel)] += 1
         kernels[kernel or kind] += 1
-    return {"compute": dict(compute), "layers": len(layers), "kernels": dict(kernels.most_common(8))}
+    return Layers(compute=dict(compute), kernels=dict(kernels.most_common(8)), count=len(layers))
 
 
-def _type(layer: Mapping[str, Any], kernel: str) -> str:
+def _type(layer: Json, kernel: str) -> str:
     told = " ".join(
         f"{item.get('Datatype', '')} {item.get('Format/Datatype', '')}".lower()
         for item in layer.get("Inputs", ())

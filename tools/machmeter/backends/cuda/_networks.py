@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from machmeter.backends import onnxruntime as on_cpu
 from machmeter.workload import shared_artifacts
-from machmeter.workload.artifacts import Artifact, Recipe, Store
+from machmeter.workload.artifacts import Artifact, Details, Recipe, Store
 from machmeter.workload.models import Model
 
 FILE = "model.onnx"
@@ -42,7 +40,7 @@ def _half(model: Model, exported: Artifact, store: Store) -> Artifact:
         parents=(exported,),
     )
 
-    def build(folder: Path) -> Mapping[str, Any]:
+    def build(folder: Path) -> Details:
         import onnx
         from onnxruntime.transformers.float16 import convert_float_to_float16
 
@@ -68,7 +66,7 @@ def _quantized(model: Model, exported: Artifact, store: Store) -> Artifact:
         parents=(exported,),
     )
 
-    def build(folder: Path) -> Mapping[str, Any]:
+    def build(folder: Path) -> Details:
         from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
 
         with tempfile.TemporaryDirectory() as scratch:

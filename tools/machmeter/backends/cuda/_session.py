@@ -9,15 +9,17 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from machmeter.backends.base import DeviceFacts
+from machmeter.backends.base import DeviceFacts, Effective
 from machmeter.errors import CellFailed, Unsupported
+from machmeter.json_shape import JsonValue, decode, encode
 from machmeter.machine import gpu, nvml
-from machmeter.workload.artifacts import Recipe, Store
+from machmeter.workload.artifacts import Details, Recipe, Store
 
 # How far a correct call may be ahead of operations / peak. Winograd's convolution multiplies less than the plain
 # algorithm (2.25 to 4 times less in the 3 x 3 layers, which are under half of a residual network), and a GPU's
@@ -85,12 +87,26 @@ def _tell_memory(error: Exception) -> None:
         error.peak_bytes = torch.cuda.max_memory_reserved() or None  # type: ignore[attr-defined]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Peak:
+    """The measured rate of a large matrix product, by which a call is judged.
+
+    Where torch cannot multiply in a precision, the rate is None and `how` says why: nothing can be called impossible.
+    """
+
+    operations_per_second: float | None = None
+    how: str | None = None
+
+
+Counts = Mapping[str, int] | None
+
+
 class GpuSession:
     """A session on the GPU. A backend's own says in `_enqueue` how a batch is run."""
 
     channels_last = False
 
-    def __init__(self, *, batch: int, peak: Mapping[str, Any], details: Mapping[str, Any]) -> None:
+    def __init__(self, *, batch: int, peak: Peak, details: Details) -> None:
         import torch
 
         self._torch = torch
@@ -146,7 +162,7 @@ class GpuSession:
 
     def least_seconds(self, operations: float, precision: str, family: str) -> float:
         """Return `operations` over the measured peak, with headroom for algorithms that multiply less."""
-        rate = self._peak.get("operations_per_second")
+        rate = self._peak.operations_per_second
         return operations / (rate * HEADROOM[family]) if rate else 0.0
 
     def state(self) -> nvml.GpuState:
@@ -166,8 +182,8 @@ class GpuSession:
             bus=self._gpu.bus,
             memory_bytes=self._gpu.memory_bytes,
             before=self._before,
-            peak_rate=self._peak.get("operations_per_second"),
-            peak_rate_of=self._peak.get("how"),
+            peak_rate=self._peak.operations_per_second,
+            peak_rate_of=self._peak.how,
             peak_bytes=self._most_used[0],
             peak_bytes_from=self._most_used[1],
             torch_peak_bytes=int(self._torch.cuda.max_memory_reserved()),
@@ -186,17 +202,25 @@ class GpuSession:
             torch_reserved=int(self._torch.cuda.max_memory_reserved()),
         )
 
-    def common(self) -> dict[str, Any]:
-        """Return what `effective` says for every backend."""
-        return {
-            "device": "cuda",
-            "threads": self._torch.get_num_threads(),
-            "layout": "channels_last" if self.channels_last else "contiguous",
-            "inputs": "float32, resident on the GPU",
-            "torch": self._torch.__version__,
-            "cuda": self._torch.version.cuda,
-            **self._details,
-        }
+    def told(
+        self, compute: Mapping[str, int], *, kernels: Counts = None, operators: Counts = None, **settings: JsonValue
+    ) -> Effective:
+        """Return what a backend's `effective` found, and what every backend says beside it."""
+        return Effective(
+            compute=compute,
+            kernels=kernels,
+            operators=operators,
+            threads=self._torch.get_num_threads(),
+            layout="channels_last" if self.channels_last else "contiguous",
+            settings={
+                "device": "cuda",
+                "inputs": "float32, resident on the GPU",
+                "torch": self._torch.__version__,
+                "cuda": self._torch.version.cuda,
+                **self._details,
+                **settings,
+            },
+        )
 
     def compilations(self) -> int:
         """Return 0: nothing is compiled once it is loaded."""
@@ -221,11 +245,10 @@ def device_memory(
 # ---------------------------------------------------------------------- the measured peak
 
 
-def peak(store: Store, precision: str) -> dict[str, Any]:
-    """Return the rate of a large matrix product in `precision` on this GPU: `operations_per_second`, and `how`.
+def peak(store: Store, precision: str) -> Peak:
+    """Return the rate of a large matrix product in `precision` on this GPU.
 
-    It is measured once per GPU, driver and torch, and kept in the store. Where torch cannot multiply in it, the rate
-    is None and `how` says why: then nothing can be called impossible.
+    It is measured once per GPU, driver and torch, and kept in the store.
     """
     recipe = Recipe(
         kind="gpu-peak",
@@ -233,7 +256,7 @@ def peak(store: Store, precision: str) -> dict[str, Any]:
         packages=("torch",),
         given=True,
     )
-    return dict(store.obtain(recipe, lambda folder: _measure_peak(kind(precision))).details)
+    return decode(Peak, store.obtain(recipe, lambda folder: encode(_measure_peak(kind(precision)))).details)
 
 
 def kind(precision: str) -> str:
@@ -241,7 +264,7 @@ def kind(precision: str) -> str:
     return precision.removesuffix("-dynamic")
 
 
-def _measure_peak(precision: str) -> dict[str, Any]:
+def _measure_peak(precision: str) -> Peak:
     ready()
     import torch
 
@@ -257,8 +280,8 @@ def _measure_peak(precision: str) -> dict[str, Any]:
         if (rate := 2.0 * size**3 / seconds) > best:
             best, how = rate, f"{precision} product, {size} x {size}"
     if not best:
-        return {"operations_per_second": None, "how": f"torch cannot multiply {precision} matrices: {problem}"}
-    return {"operations_per_second": best, "how": how}
+        return Peak(how=f"torch cannot multiply {precision} matrices: {problem}")
+    return Peak(operations_per_second=best, how=how)
 
 
 def _product(size: int, precision: str) -> Any:

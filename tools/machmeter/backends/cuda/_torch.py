@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from machmeter.backends import _snippet
 from machmeter.backends import _torch as on_cpu
+from machmeter.backends.base import Effective
 from machmeter.backends.cuda import _session
 from machmeter.workload import shared_artifacts
-from machmeter.workload.artifacts import Artifact
+from machmeter.workload.artifacts import Artifact, Details
 from machmeter.workload.models import Model
 
 # Operators of torch that multiply, as its dispatcher names them.
@@ -35,8 +36,8 @@ class CudaTorchSession(_session.GpuSession):
         *,
         batch: int,
         channels_last: bool,
-        peak: Mapping[str, Any],
-        details: Mapping[str, Any] | None = None,
+        peak: _session.Peak,
+        details: Details | None = None,
         wrap: Callable[[Any], Any] = lambda module: module,
     ) -> None:
         super().__init__(batch=batch, peak=peak, details=details or {})
@@ -54,7 +55,7 @@ class CudaTorchSession(_session.GpuSession):
         with torch.autocast("cuda", torch.bfloat16, enabled=self._precision == "bf16"):
             return self._forward(placed.to(self._type)).float()
 
-    def effective(self) -> dict[str, Any]:
+    def effective(self) -> Effective:
         """Count the multiplications that torch is given for one batch, by type, and try whether float32 is rounded.
 
         A compiled module is counted before it is compiled: the compiler fuses, and does not change these types.
@@ -67,12 +68,11 @@ class CudaTorchSession(_session.GpuSession):
             with autocast:
                 counted = multiplications(lambda: self._module(example.to(self._type)))
         self._stream.synchronize()
-        return {
-            "compute": with_tf32(counted, rounded),
-            "float32_rounded_to_tf32": rounded,
-            "autocast": "bfloat16" if self._precision == "bf16" else None,
-            **self.common(),
-        }
+        return self.told(
+            with_tf32(counted, rounded),
+            float32_rounded_to_tf32=rounded,
+            autocast="bfloat16" if self._precision == "bf16" else None,
+        )
 
     def compilations(self) -> int:
         """Return how many graphs dynamo has compiled in this process."""

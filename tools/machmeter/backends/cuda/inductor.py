@@ -70,7 +70,9 @@ class CudaInductor:
 
         def build(folder: Path) -> None:
             with on_cpu.cold_compiler(folder / CACHE):
-                _compiled(model, weights, precision, batch, options["mode"], {})(_torch.example(model, batch))
+                _compiled(model, weights, precision, batch, options["mode"], _session.Peak())(
+                    _torch.example(model, batch)
+                )
 
         return store.obtain(recipe, build)
 
@@ -88,7 +90,7 @@ class CudaInductor:
         self, model: Model, artifact: Artifact, precision: str, *, batch: int, threads: int, **options: str
     ) -> str:
         """Return a program that compiles the model at its first call."""
-        (digest,) = artifact.toolchain["parents"]
+        (digest,) = artifact.toolchain.parents
         weights = artifact.store().find_content("weights", digest)
         if weights is None:
             raise NoResults(f"the weights of {model.name} are not in {artifact.store().root}: measure it again")
@@ -116,7 +118,7 @@ def _installed(package: str) -> bool:
 
 
 def _compiled(
-    model: Model, weights: Artifact, precision: str, batch: int, mode: str, peak: dict[str, Any]
+    model: Model, weights: Artifact, precision: str, batch: int, mode: str, peak: _session.Peak
 ) -> _torch.CudaTorchSession:
     import torch
 

@@ -7,14 +7,17 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from machmeter.backends import _snippet
 from machmeter.backends import _torch as torch_on_cpu
+from machmeter.backends.base import Effective
 from machmeter.backends.cuda import BATCHES, _networks, _session
 from machmeter.errors import CellFailed
-from machmeter.workload.artifacts import Artifact, Store, installed_version
+from machmeter.json_shape import Json
+from machmeter.workload.artifacts import Artifact, Details, Store, installed_version
 from machmeter.workload.models import Model
 
 PROVIDERS = {"cuda": "CUDAExecutionProvider", "tensorrt": "TensorrtExecutionProvider"}
@@ -83,8 +86,17 @@ def fell_back(wanted: str, got: Iterable[str]) -> str | None:
     return f"asked for {wanted} and got {', '.join(known) or 'none'}: a number of it would not be the GPU's"
 
 
-def executed(nodes: Iterable[Mapping[str, Any]], given: Mapping[str, int]) -> dict[str, Any]:
-    """Return `compute` and `operators` of the profiled `nodes`. Raises CellFailed where the CPU multiplied.
+@dataclass(frozen=True, kw_only=True)
+class Profiled:
+    """What a profile proves: multiplying operators by type, the most frequent of all, and what proved the types."""
+
+    compute: Mapping[str, int]
+    operators: Mapping[str, int]
+    proved_by: str
+
+
+def executed(nodes: Iterable[Json], given: Mapping[str, int]) -> Profiled:
+    """Return what the profiled `nodes` prove. Raises CellFailed where the CPU multiplied.
 
     Inside TensorRT's provider a whole subgraph is one node and its layers are not told: what counts then is
     `given`, the multiplying nodes of the network by type, which a strongly quantized or float16 network forces.
@@ -111,7 +123,7 @@ def executed(nodes: Iterable[Mapping[str, Any]], given: Mapping[str, int]) -> di
             raise CellFailed(f"TensorRT took only a part: {dict(compute)} operators ran in the CUDA provider")
         compute.update(given)
     proof = "the network that TensorRT was given" if engines else "the profiled nodes"
-    return {"compute": dict(compute), "operators": dict(operators.most_common(12)), "proved_by": proof}
+    return Profiled(compute=dict(compute), operators=dict(operators.most_common(12)), proved_by=proof)
 
 
 class CudaOrtSession(_session.GpuSession):
@@ -127,8 +139,8 @@ class CudaOrtSession(_session.GpuSession):
         batch: int,
         threads: int,
         cache: str,
-        peak: Mapping[str, Any],
-        details: Mapping[str, Any],
+        peak: _session.Peak,
+        details: Details,
     ) -> None:
         super().__init__(batch=batch, peak=peak, details=details)
         import onnxruntime
@@ -175,7 +187,7 @@ class CudaOrtSession(_session.GpuSession):
         self._bindings[placed.data_ptr()] = binding
         return binding
 
-    def effective(self) -> dict[str, Any]:
+    def effective(self) -> Effective:
         """Profile one run of the same network in a process of its own, and count what ran where and in which type."""
         ((provider, precision, cache),) = self._told
         asked = providers(provider, precision, None, cache)
@@ -183,12 +195,14 @@ class CudaOrtSession(_session.GpuSession):
         done = subprocess.run([sys.executable, "-c", _PROFILE, *settings], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise CellFailed(f"ONNX Runtime could not be profiled: {done.stderr.strip()[-200:]}")
-        return {
-            **executed(json.loads(done.stdout.splitlines()[-1]), _networks.types(self._path)),
-            "providers": self._session.get_providers(),
-            "onnxruntime": self._runtime.__version__,
-            **self.common(),
-        }
+        ran = executed(json.loads(done.stdout.splitlines()[-1]), _networks.types(self._path))
+        return self.told(
+            ran.compute,
+            operators=ran.operators,
+            proved_by=ran.proved_by,
+            providers=self._session.get_providers(),
+            onnxruntime=self._runtime.__version__,
+        )
 
 
 def open_session(path: Path, options: Any, asked: list[tuple[str, dict[str, str]]]) -> Any:

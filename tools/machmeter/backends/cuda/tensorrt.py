@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from machmeter.backends import _snippet
 from machmeter.backends import _torch as torch_on_cpu
+from machmeter.backends.base import Effective
 from machmeter.backends.cuda import BATCHES, _engine, _networks, _session
 from machmeter.errors import CellFailed
 from machmeter.machine import gpu
 from machmeter.workload import shared_artifacts
-from machmeter.workload.artifacts import Artifact, Recipe, Store
+from machmeter.workload.artifacts import Artifact, Details, Recipe, Store
 from machmeter.workload.models import Model
 
 ENGINE = "model.engine"
@@ -34,8 +35,8 @@ class TensorRtSession(_session.GpuSession):
         profiles: Sequence[_engine.Profile],
         *,
         batch: int,
-        peak: Mapping[str, Any],
-        details: Mapping[str, Any],
+        peak: _session.Peak,
+        details: Details,
     ) -> None:
         super().__init__(batch=batch, peak=peak, details=details)
         import tensorrt
@@ -65,7 +66,7 @@ class TensorRtSession(_session.GpuSession):
             raise CellFailed("TensorRT could not run the batch")
         return self._output
 
-    def effective(self) -> dict[str, Any]:
+    def effective(self) -> Effective:
         """Return what the engine's own inspector says of its layers."""
         import tensorrt
 
@@ -76,7 +77,7 @@ class TensorRtSession(_session.GpuSession):
             layers = _engine.parse_layers(text)
         except ValueError as error:
             raise CellFailed(str(error)) from error
-        return {**layers, "tensorrt": tensorrt.__version__, **self.common()}
+        return self.told(layers.compute, kernels=layers.kernels, layers=layers.count, tensorrt=tensorrt.__version__)
 
 
 class TensorRt:
@@ -115,7 +116,7 @@ class TensorRt:
         path = network.path(_networks.FILE)
         cache = store.root / "tensorrt-timing" / _engine.timing_cache_name(on, version)
 
-        def build(folder: Path) -> Mapping[str, Any]:
+        def build(folder: Path) -> Details:
             problems = _networks.problems(path) if precision == "int8" else []
             if reason := _engine.refused(_networks.types(path), precision, problems):
                 raise CellFailed(reason)
@@ -182,7 +183,7 @@ def _version() -> str:
 
 def _build(
     network: Path, target: Path, model: Model, known: Sequence[_engine.Profile], told: _engine.Settings, cache: Path
-) -> dict[str, Any]:
+) -> Details:
     """Build the engine of the ONNX file `network` into `target`; return what the manifest should say of it."""
     import tensorrt
 

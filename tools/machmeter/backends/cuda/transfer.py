@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from machmeter.backends import _torch as torch_on_cpu
+from machmeter.backends.base import Effective
 from machmeter.backends.cuda import BATCHES, _session
 from machmeter.errors import Unsupported
-from machmeter.workload.artifacts import Artifact, Recipe, Store
+from machmeter.workload.artifacts import Artifact, Details, Recipe, Store
 from machmeter.workload.models import Model
 
 CLASSES = 1000
@@ -20,8 +20,8 @@ CLASSES = 1000
 class TransferSession(_session.GpuSession):
     """Copies the images in and as many answers as a classifier gives out. Nothing is computed."""
 
-    def __init__(self, *, batch: int, pinned: bool, details: Mapping[str, Any]) -> None:
-        super().__init__(batch=batch, peak={}, details=details)
+    def __init__(self, *, batch: int, pinned: bool, details: Details) -> None:
+        super().__init__(batch=batch, peak=_session.Peak(), details=details)
         torch = self._torch
         self._pinned = pinned
         self._on_device = torch.zeros((batch, CLASSES), device="cuda")
@@ -37,9 +37,9 @@ class TransferSession(_session.GpuSession):
         self._on_host.copy_(self._on_device, non_blocking=True)
         return self._on_device
 
-    def effective(self) -> dict[str, Any]:
+    def effective(self) -> Effective:
         """Return that nothing is computed, and what is copied."""
-        return {"compute": {}, **self.common(), "includes_transfer": True, "inputs": "float32, in host memory"}
+        return self.told({}, includes_transfer=True, inputs="float32, in host memory")
 
 
 class Transfer:
