@@ -15,7 +15,7 @@ from machmeter.site import build
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
 
 # Pages whose words are compared; all data files are.
-PAGES = ("index", "benchmarks", "changes", "failures", "machines", "model/*", "history/*time_sum*", "versions")
+PAGES = ("index", "benchmarks", "changes", "failures", "machines", "model/*/*", "history/*time_sum*", "versions")
 
 
 def words_of(page: str) -> str:

@@ -132,3 +132,13 @@ def test_a_file_that_holds_no_claims_is_told(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(errors.BadSetting, match="is not a file of claims"):
         claims.load(path)
+
+
+def test_claims_about_a_gpu_are_not_for_a_machine_without_one() -> None:
+    known = claims.load()
+    on_cpu = rows(Side(backend="eager", precision="fp32"), FLAT)
+    without = on_cpu + rows(FAST, FLAT, status="n/a", reason="no NVIDIA driver")
+    names = {claim.name for claim in claims.about_here(known, without)}
+    assert names == {"ladder-total", "ladder-steps", "ladder-total-vit"}
+    with_one = on_cpu + rows(FAST, FLAT, status="failed", reason="out of memory")
+    assert claims.about_here(known, with_one) == known

@@ -377,7 +377,7 @@ async function start() {
         if (item.value[point] === null) return element("td", { class: "num" }, badge(item.state[point]));
         const cell = element("td", { class: item.old[point] ? "num quiet" : "num", "data-value": item.value[point] }, value(item.value[point], app.dataset.unit));
         const error = interval(item, point);
-        if (error) cell.append(element("span", { class: "quiet" }, error));
+        if (error) cell.append(" ", element("span", { class: "quiet" }, error.trim()));
         return cell;
       })));
     const caption = `${Math.min(listed, places.length)} of ${places.length} commits in the plot, newest first`;

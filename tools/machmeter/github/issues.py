@@ -16,7 +16,7 @@ from machmeter.changes.regressions import Regression
 from machmeter.compare import figures
 from machmeter.github import client
 from machmeter.history.data import short_hash
-from machmeter.site.pages.shared import parameters, series_href
+from machmeter.site.links import parameters, series_href
 from machmeter.text import numbers
 from machmeter.text.inert import address, code, link, plain
 from machmeter.text.shorten import Block, fit

@@ -8,10 +8,11 @@ from functools import partial
 from typing import Any
 
 from machmeter.history.data import Benchmark, Series, short_hash
+from machmeter.site.links import Link, ModelLink, history_href
 from machmeter.site.pages import benchmark, changes, compare, data, failures, home, machines, method, model, versions
 from machmeter.site.pages.machmeter_tables import Own
-from machmeter.site.pages.shared import Change, Link, ModelLink, Page, Site, history_href
-from machmeter.site.render import Renderer
+from machmeter.site.pages.shared import Change, Page, Site
+from machmeter.site.render import Context, Renderer
 from machmeter.site.swap import as_json
 from machmeter.site.writing import File, Job
 from machmeter.text import numbers
@@ -28,8 +29,8 @@ def files(site: Site, own: Own, renderer: Renderer, base: str = "") -> Iterator[
 def jobs(site: Site, own: Own, renderer: Renderer, base: str = "") -> list[Job]:
     """Return functions that make the files that `files` yields, each some of them, the long ones first."""
 
-    def page(made: Page, context: Callable[[], Mapping[str, Any]]) -> Job:
-        return lambda: [(made.href, renderer.page(made, site, **context()))]
+    def page(made: Page, context: Callable[[], Context | Mapping[str, object]]) -> Job:
+        return lambda: [(made.href, renderer.page(made, site, context()))]
 
     def text(name: str, content: Callable[[], Any]) -> Job:
         return lambda: [(name, as_json(content()))]

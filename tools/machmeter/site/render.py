@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import jinja2
 
@@ -33,6 +35,12 @@ def find_folder(given: Path | None = None) -> Path:
     )
 
 
+class Context(Protocol):
+    """What a page is made from: a dataclass whose fields are the names that its template uses."""
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+
+
 class Renderer:
     """Fills templates of one folder."""
 
@@ -56,7 +64,12 @@ class Renderer:
         }
         self._environment.globals |= {"policy": POLICY}
 
-    def page(self, page: Page, site: Site, **context: Any) -> str:
-        """Return the text of `page`."""
+    def page(self, page: Page, site: Site, context: Context | Mapping[str, object]) -> str:
+        """Return the text of `page`; the template knows the fields of `context` by name."""
         template = self._environment.get_template(page.template)
-        return template.render(page=page, site=site, root=page.root, **context)
+        named = (
+            context
+            if isinstance(context, Mapping)
+            else {field.name: getattr(context, field.name) for field in dataclasses.fields(context)}
+        )
+        return template.render(page=page, site=site, root=page.root, **named)

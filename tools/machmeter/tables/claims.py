@@ -22,6 +22,7 @@ from typing import Literal
 from machmeter.errors import BadSetting
 from machmeter.tables.cells_table import Row
 from machmeter.tables.ladder_table import LadderRow
+from machmeter.workload import cells
 
 FILE = Path(__file__).with_name("claims.toml")
 ALIKE = 0.10  # of a throughput: what two runs of one configuration may differ by on a machine that others use too
@@ -58,6 +59,10 @@ class Claim:
     batches: tuple[int, ...] = ()
     models: tuple[str, ...] = ()  # of which it was claimed; none named: of any
     times: float | None = None
+
+    def sides(self) -> tuple[Side, ...]:
+        """Return the sides that it names."""
+        return tuple(side for side in (self.of, self.over) if side)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +103,15 @@ def _claim(name: str, item: Mapping[str, object]) -> Claim:
     return claim
 
 
+def about_here(claims: Sequence[Claim], rows: Sequence[Row]) -> tuple[Claim, ...]:
+    """Return the claims about devices that the machine with these `rows` has: none about a GPU where it has none.
+
+    A machine has a GPU where a cell of it was measured, or failed; what is only n/a says that there is none.
+    """
+    tried = {cells.device(row.backend) for row in rows if row.status in ("ok", "failed", "running")}
+    return tuple(claim for claim in claims if {cells.device(side.backend) for side in claim.sides()} <= tried | {"cpu"})
+
+
 def judge(
     claims: Sequence[Claim], model: str, rows: Sequence[Row], ladder: Sequence[LadderRow] = ()
 ) -> tuple[Answer, ...]:
@@ -114,8 +128,7 @@ def judge(
 
 def _on_rows(claim: Claim, rows: Sequence[Row]) -> Answer:
     assert claim.of is not None
-    sides = [side for side in (claim.of, claim.over) if side]
-    speeds = {(side, batch): _speed(rows, side, batch) for side in sides for batch in claim.batches}
+    speeds = {(side, batch): _speed(rows, side, batch) for side in claim.sides() for batch in claim.batches}
     if missing := [
         f"{side.words()} batch {batch}{_why(rows, side, batch)}" for (side, batch), speed in speeds.items() if not speed
     ]:

@@ -42,6 +42,11 @@ def runtime(device: str, backend: str) -> str:
     return f"{device}.{backend}" if device == "cuda" else backend
 
 
+def device(runtime: str) -> str:
+    """Return the device of a backend that is called as `runtime` does."""
+    return runtime.partition(".")[0] if "." in runtime else "cpu"
+
+
 _KEY = re.compile(r"^(?P<device>\w+)\.(?P<backend>\w+)\.(?P<model>\w+)\((?P<values>[^()]*)\)$")
 
 

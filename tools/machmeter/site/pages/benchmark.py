@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from machmeter.history.data import Benchmark, Event, Series
 from machmeter.site import history_plot, svg
+from machmeter.site.links import commit_name, history_href, parameters, reproduce
 from machmeter.site.pages.home import modules
-from machmeter.site.pages.shared import Change, Site, commit_name, history_href, parameters, reproduce
+from machmeter.site.pages.shared import Change, Site
 from machmeter.store import columns
 from machmeter.store.columns import shown
 from machmeter.text import numbers

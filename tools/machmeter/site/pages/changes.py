@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from machmeter.site.pages.shared import Change, Site, commit_name, parameters, series_href
+from machmeter.site.links import commit_name, parameters, series_href
+from machmeter.site.pages.shared import Change, Site
 
 SHOWN = 400  # on the page
 VERDICTS = ("regression", "improvement", "change")

@@ -13,8 +13,9 @@ from machmeter.compare import limits, runs
 from machmeter.history.data import History, Machine, Run, Series
 from machmeter.metrics import Direction
 from machmeter.site.data import compare_columns
+from machmeter.site.links import commit_name, history_href, named
 from machmeter.site.pages.machmeter_tables import Own
-from machmeter.site.pages.shared import Site, commit_name, history_href, named
+from machmeter.site.pages.shared import Site
 from machmeter.site.pages.versions import cell
 from machmeter.store import columns
 from machmeter.text import numbers as numbers_module

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from machmeter.history.missing import Missing, missing
+from machmeter.site.links import commit_name, parameters, series_href
 from machmeter.site.pages.home import configuration
 from machmeter.site.pages.machmeter_tables import Own
-from machmeter.site.pages.shared import Site, commit_name, parameters, series_href
+from machmeter.site.pages.shared import Site
 from machmeter.store import columns
 
 _ORDER = (columns.FAILED, columns.UNREADABLE, columns.NOT_AVAILABLE, columns.SKIPPED, columns.NOT_RUN)

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from machmeter.history.data import Machine, Run
-from machmeter.site.pages.shared import Site, commit_name
+from machmeter.site.links import commit_name
+from machmeter.site.pages.shared import Site
 from machmeter.text import numbers
 
 _NOTED = {"arch": "architecture", "cpu": "CPU", "num_cpu": "CPUs", "os": "system", "ram": "memory"}

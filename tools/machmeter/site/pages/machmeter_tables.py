@@ -8,7 +8,7 @@ from pathlib import Path
 
 from machmeter.history.data import History, Machine
 from machmeter.measure import settling
-from machmeter.site.pages.shared import ModelLink
+from machmeter.site.links import ModelLink
 from machmeter.tables import cells_table, ladder_table, versions_table
 from machmeter.text import numbers
 from machmeter.workload import rungs
