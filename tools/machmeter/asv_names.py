@@ -11,10 +11,10 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-import subprocess
 from pathlib import Path
 from typing import Any
 
+from machmeter import git
 from machmeter.errors import BadSetting
 
 CONFIGURATION = "asv.conf.json"
@@ -81,13 +81,11 @@ def machine_name() -> str:
 
 def commit_hash(project: Path, name: str = "HEAD") -> str:
     """Return the hash of the commit called `name`, or "unversioned" where there is none."""
-    command = ["git", "-C", str(project), "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)
-    return answer.stdout.strip() or "unversioned"
+    answer = git.ask(project, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    return (answer or "").strip() or "unversioned"
 
 
 def has_uncommitted_changes(project: Path) -> bool | None:
     """Return whether tracked files differ from the commit, or None outside a git repository."""
-    command = ["git", "-C", str(project), "status", "--porcelain", "--untracked-files=no"]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)
-    return bool(answer.stdout.strip()) if answer.returncode == 0 else None
+    answer = git.ask(project, "status", "--porcelain", "--untracked-files=no")
+    return None if answer is None else bool(answer.strip())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from machmeter.compare import comparable
 from machmeter.compare.documents import Better, Measurements, Process, Row, Side, Status
 from machmeter.errors import SideUnknown
 from machmeter.history import benchmarks
-from machmeter.store import asv_files, columns, copies, recorded, settings
+from machmeter.store import asv_files, columns, commit_order, copies, recorded, settings
 from machmeter.store.columns import FAILED, OK, SKIPPED, Header, Table
 from machmeter.store.recorded import Record, Run
 from machmeter.workload import names as names_module
@@ -211,9 +210,8 @@ def _pins(newest: Run, stack: str, commit: str, repository: Path) -> dict[str, s
         return {str(newest.swept.get("library", ""))[:300] or "?": str(newest.swept.get("version", ""))[:1000]}
     if not commit or not re.fullmatch(r"[A-Za-z0-9._-]+", stack):
         return {}
-    command = ["git", "-C", str(repository), "show", f"{commit}:./requirements/{stack}.txt"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return dict(list(pinned.pins(done.stdout).items())[:2000]) if done.returncode == 0 else {}
+    requirements = commit_order.text_at(repository, commit, f"requirements/{stack}.txt") or ""
+    return dict(list(pinned.pins(requirements).items())[:2000])
 
 
 def _rows(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from machmeter import asv_names
-from machmeter.errors import CommitUnknown, NoMergeBase, RunFailed, Uncommitted
+from machmeter import asv_names, git
+from machmeter.errors import CommitUnknown, NoMergeBase, Uncommitted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,14 +70,15 @@ def clone(commits: Commits, commit: str, folder: Path) -> Path:
 
     It borrows the repository's objects and changes nothing there: no branch, no worktree, no lock. asv takes the
     benchmarks from a working tree, never from a commit: each side has its own, so that a benchmark may be removed.
+    Raises RunFailed with what git said.
     """
     kept = _ask(folder, "rev-parse", "--show-toplevel") == str(folder)
     if not kept or _ask(folder, "checkout", "--quiet", "--force", "--detach", commit) is None:
         shutil.rmtree(folder, ignore_errors=True)
         folder.parent.mkdir(parents=True, exist_ok=True)
-        _git("clone", "--quiet", "--shared", "--no-checkout", str(commits.top), str(folder))
-        _git("-C", str(folder), "checkout", "--quiet", "--force", "--detach", commit)
-    _git("-C", str(folder), "clean", "-ffdxq")
+        git.tell(None, "clone", "--quiet", "--shared", "--no-checkout", str(commits.top), str(folder))
+        git.tell(folder, "checkout", "--quiet", "--force", "--detach", commit)
+    git.tell(folder, "clean", "-ffdxq")
     return folder / commits.prefix
 
 
@@ -92,21 +91,5 @@ def _commit(project: Path, name: str) -> str:
 
 def _ask(folder: Path, *arguments: str) -> str | None:
     """Return what git answers in `folder`, or None where it refuses."""
-    if not folder.is_dir():
-        return None
-    command = ["git", "-C", str(folder), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=_variables())
-    return done.stdout.strip() if done.returncode == 0 else None
-
-
-def _git(*arguments: str) -> None:
-    done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=False, env=_variables())
-    if done.returncode != 0:
-        raise RunFailed(f"git {' '.join(arguments)[:80]} failed: {' '.join(done.stderr.split())[-300:]}")
-
-
-def _variables() -> dict[str, str]:
-    """Return an environment in which git finds the repository of the folder it is told: in a hook it would not."""
-    return {
-        name: text for name, text in os.environ.items() if name not in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
-    }
+    answer = git.ask(folder, *arguments)
+    return None if answer is None else answer.strip()

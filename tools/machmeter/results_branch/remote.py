@@ -7,22 +7,19 @@ partial. Nothing is ever checked out, and of the branch only its tree is fetched
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from machmeter import git
 from machmeter.errors import BadSetting, RemoteRefused, RemoteUnreachable, StoreUnwritable
 from machmeter.results_branch import paths as paths_module
 
 # Of the clone's own configuration, what reaching a remote may need: proxies, headers, rewritten addresses, logins.
 _NEEDED = r"^(http|https|url|credential|ssh|protocol|core\.sshcommand|core\.askpass|core\.gitproxy)(\.|$)"
-_ELSEWHERE = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_SHALLOW_FILE"}
-_ELSEWHERE |= {"GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_PREFIX"}
 # A line that stalls this long ends: a job must not hang for hours.
 _PATIENCE = (("http.lowSpeedLimit", "1000"), ("http.lowSpeedTime", "60"))
 _NO_RIGHTS = (
@@ -62,23 +59,11 @@ class Raced(Exception):
     """Somebody else moved the branch first."""
 
 
-def environment(settings: Sequence[tuple[str, str]] = ()) -> dict[str, str]:
-    """Return the variables for git: no other repository, no questions, English, and `settings` unseen by `ps`."""
-    variables = {name: value for name, value in os.environ.items() if name not in _ELSEWHERE}
-    before = int(variables.get("GIT_CONFIG_COUNT") or 0)
-    for number, (name, value) in enumerate(settings, before):
-        variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-    variables |= {"GIT_CONFIG_COUNT": str(before + len(settings)), "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
-    if not sys.stdin or not sys.stdin.isatty():
-        variables |= {"GIT_TERMINAL_PROMPT": "0"}
-    return variables
-
-
 def find_remote(project: Path, name: str) -> Remote:
     """Return the remote called `name` in the clone `project`, or the repository at the address `name`."""
 
     def ask(*arguments: str) -> str:
-        answer = _run(["git", "-C", str(project), *arguments], environment())
+        answer = _call(project, *arguments)
         return answer.stdout.decode(errors="replace").rstrip("\n") if answer.returncode == 0 else ""
 
     fetch_from = ask("remote", "get-url", name)
@@ -107,11 +92,11 @@ def _address(project: Path, address: str) -> str:
     return str(path.resolve()) if "://" not in address and path.is_dir() else address
 
 
-def _run(
-    command: Sequence[str], variables: Mapping[str, str], given: bytes = b""
+def _call(
+    folder: Path | None, *arguments: str, given: bytes = b"", variables: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     try:
-        return subprocess.run(command, input=given, env=dict(variables), capture_output=True, check=False)
+        return git.call(folder, *arguments, given=given, variables=variables)
     except FileNotFoundError as error:
         raise RemoteUnreachable("git is not installed, or not on the PATH") from error
 
@@ -135,7 +120,7 @@ class Branch:
     def __init__(self, remote: Remote, name: str, folder: Path) -> None:
         self.remote, self.name, self.folder = remote, name, folder
         addresses = (("remote.origin.url", remote.fetch_from), ("remote.origin.pushurl", remote.push_to))
-        self.variables = environment([*_PATIENCE, *remote.settings, *addresses])
+        self.variables = git.environment([*_PATIENCE, *remote.settings, *addresses])
         names = dict(zip(("NAME", "EMAIL"), remote.committer, strict=True))
         for role in ("AUTHOR", "COMMITTER"):
             for key, value in names.items():
@@ -145,7 +130,7 @@ class Branch:
 
     def try_git(self, *arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
         """Run git here and return what came of it."""
-        return _run(["git", "-C", str(self.folder), *arguments], self.variables, given)
+        return _call(self.folder, *arguments, given=given, variables=self.variables)
 
     def git(self, *arguments: str, given: bytes = b"") -> bytes:
         """Run git here and return its output. Raises StoreUnwritable: what can fail is the disk."""
@@ -273,6 +258,6 @@ class Branch:
 
 def check_name(branch: str) -> None:
     """Raise BadSetting where no branch can have this name."""
-    answer = _run(["git", "check-ref-format", f"refs/heads/{branch}"], environment())
+    answer = _call(None, "check-ref-format", f"refs/heads/{branch}")
     if answer.returncode or branch.startswith("-"):
         raise BadSetting(f"{branch!r} cannot be the name of a branch")

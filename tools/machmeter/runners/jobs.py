@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from machmeter import asv_names
+from machmeter import asv_names, git
 from machmeter.errors import BadSetting, MachmeterError, RunFailed
 from machmeter.runners.machine_list import Runner, check_name
 from machmeter.running import stacks
@@ -24,11 +23,9 @@ def pending(project: Path, results: Path, runner: Runner, stack: str, most: int)
     of the branch since the newest one that this machine has results of, at most `most`; HEAD once more where there are
     none (a second run confirms or clears a suspicion), and HEAD alone on a machine that has measured nothing.
     """
-    command = ["git", "-C", str(project), "rev-list", "--first-parent", f"--max-count={most}", "HEAD"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    commits = done.stdout.split()
-    if done.returncode != 0 or not commits:
-        raise BadSetting(f"git cannot list the commits of {project}: {done.stderr.strip() or 'there are none'}")
+    commits = (git.ask(project, "rev-list", "--first-parent", f"--max-count={most}", "HEAD") or "").split()
+    if not commits:
+        raise BadSetting(f"git cannot list the commits of {project}: it is no repository with commits")
     # On the branch `results` each run has a file of its own: its name ends in the hash of its content.
     ending = re.compile(rf"-STACK{re.escape(stack)}(\.[0-9a-f]+)?\.json$")
     measured = {path.name[:8] for path in (results / runner.name).glob("*.json") if ending.search(path.name)}

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from machmeter import asv_names
+from machmeter import asv_names, git
 from machmeter.errors import BadSetting, RunFailed
 
 LOG = Path(".asv/bench.log")
@@ -56,7 +56,7 @@ def run(arguments: list[str], project: Path, environment: Mapping[str, str], out
         process = subprocess.Popen(
             command,
             cwd=project,
-            env=environment,
+            env=git.without_repository(environment),
             stdout=output,
             stderr=subprocess.STDOUT if output else None,
             start_new_session=True,

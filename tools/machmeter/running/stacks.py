@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 
+from machmeter import git
 from machmeter.errors import BadSetting, RunFailed, StackUnpinned, UnknownName
 from machmeter.running import asv, configurations, waiting
 from machmeter.running.selection import Part
@@ -101,6 +101,5 @@ def _settings(project: Path, stack: str) -> list[str]:
 def _check_committed(project: Path, stack: str) -> None:
     """Raise BadSetting where the newest commit lacks the stack: asv installs the pins of the commit it measures."""
     file = f"requirements/{stack}.txt"
-    command = ["git", "-C", str(project), "cat-file", "-e", f"HEAD:./{file}"]
-    if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+    if git.ask(project, "cat-file", "-e", f"HEAD:./{file}") is None:
         raise BadSetting(f"{file} is not committed, and asv installs the pins of the commit it measures: commit it")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from machmeter import git
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,17 +20,12 @@ class Place:
 
 def order(repository: Path) -> Mapping[str, Place] | None:
     """Return every commit that any branch or tag of `repository` reaches, by hash, or None where git cannot tell."""
-    command = ["git", "-C", str(repository), "log", "--all", "--date-order", "--reverse", "--no-color"]
-    command += ["--no-show-signature", "--decorate=full", "--decorate-refs=refs/tags/", "--format=%H%x00%ct%x00%D"]
-    variables = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-    try:
-        answer = subprocess.run(command, capture_output=True, check=False, env=variables)
-    except OSError:
-        return None
-    if answer.returncode != 0:
+    shown = ["--no-show-signature", "--decorate=full", "--decorate-refs=refs/tags/", "--format=%H%x00%ct%x00%D"]
+    answer = git.ask(repository, "log", "--all", "--date-order", "--reverse", "--no-color", *shown)
+    if answer is None:
         return None
     found: dict[str, Place] = {}
-    for line in answer.stdout.decode("utf-8", errors="replace").splitlines():
+    for line in answer.splitlines():
         name, _, rest = line.partition("\0")
         date, _, decoration = rest.partition("\0")
         if not date.isdigit():
@@ -38,3 +33,8 @@ def order(repository: Path) -> Mapping[str, Place] | None:
         tags = [part.removeprefix("tag: refs/tags/") for part in decoration.split(", ") if part.startswith("tag: ")]
         found[name] = Place(position=len(found), date=1000 * int(date), tags=tuple(sorted(tags)))
     return found
+
+
+def text_at(repository: Path, commit: str, path: str) -> str | None:
+    """Return the file `path` of the project in `repository` as `commit` has it, or None where git has none."""
+    return git.ask(repository, "show", f"{commit}:./{path}")
