@@ -1,12 +1,14 @@
 # Everything a contributor or a user runs. `make` alone prints this list.
 .DEFAULT_GOAL := help
 .PHONY: help setup tools path packages bench show site serve test test-quick test-cuda pytest controls lint lint-workflows \
-	bench-harness bench-site bench-changes bench-compare bench-results clean
+	bench-harness bench-site bench-changes bench-compare bench-results demo docs pictures clean
 
 PYTHON ?= python3
 MODEL ?= ResNet50
 BENCH ?=
 SITE ?=
+SERVE ?= 1
+PORT ?= 8000
 VENV ?= .venv
 APT ?= sudo apt-get
 BIN := $(VENV)/bin
@@ -63,6 +65,12 @@ site: setup node_modules/.site  ## Build the history site of the local results i
 serve: site  ## Build the site and show it on http://127.0.0.1:8000/
 	$(BIN)/machmeter site serve
 
+demo: $(VENV)/.tools node_modules/.site  ## Show the site of real results of ours (examples/) on port 8000: no framework; SERVE=0 only builds it
+	$(BIN)/machmeter site build --results examples/results --repository . --output .demo/html
+ifneq ($(SERVE),0)
+	$(BIN)/machmeter site serve --output .demo/html --port $(PORT)
+endif
+
 # The chart library. Without npm the site has static plots only, and says so.
 node_modules/.site: package.json package-lock.json
 	@if command -v npm >/dev/null; then npm ci --omit=dev --no-audit --no-fund --loglevel=error && touch $@ || echo "npm ci failed: plots will be static"; \
@@ -113,5 +121,11 @@ bench-results: setup  ## Measure the results branch: pushing onto 5,000 files, e
 bench-compare: $(VENV)/.dev  ## Try the judgement of comparisons on simulated measurements, asv's rule beside it (a minute)
 	$(BIN)/python tools/experiments/bench_compare.py $(BENCH)
 
+docs: $(VENV)/.tools  ## Write docs/commands.md from the commands and their exit codes
+	$(BIN)/python tools/docs/write_commands.py
+
+pictures: $(VENV)/.dev node_modules/.site  ## Take the pictures of the README (docs/pictures/) with an installed Chromium
+	$(BIN)/python tools/docs/take_pictures.py
+
 clean:  ## Remove the environment and asv's builds; results, evidence and the artifact store stay
-	rm -rf $(VENV) .asv build tools/*.egg-info
+	rm -rf $(VENV) .asv .demo build tools/*.egg-info
