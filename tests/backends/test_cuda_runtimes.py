@@ -236,13 +236,13 @@ def test_tf32_is_allowed_for_tf32_alone_and_what_was_set_before_comes_back() -> 
     """torch's own switches, which it has without a GPU too; cuDNN's is on by default."""
     import torch
 
-    from machmeter.backends.cuda import _session
+    from machmeter.backends.cuda import _peak
 
     def allowed() -> tuple[bool, bool]:
         return torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
 
     before = allowed()
     for precision, wanted in (("tf32", (True, True)), ("fp32", (False, False)), ("fp16", (False, False))):
-        with _session.matmul_precision(precision):
+        with _peak.matmul_precision(precision):
             assert allowed() == wanted
         assert allowed() == before

@@ -13,7 +13,7 @@ from helpers.project import Project, make_project
 from helpers.records import records
 from machmeter import errors
 from machmeter.backends import grid
-from machmeter.backends.cuda import _session
+from machmeter.backends.cuda import _device, _session
 from machmeter.measure import opening
 from machmeter.tables.cells_table import Row, build, machines
 from machmeter.workload import inputs, shared_artifacts
@@ -154,7 +154,7 @@ def test_the_memory_of_this_process_says_where_it_is_from() -> None:
 def test_a_torch_without_kernels_for_the_gpu_is_noticed(
     built_for: list[str], capability: tuple[int, int], runs: bool
 ) -> None:
-    assert (_session.no_kernels(built_for, capability) is None) is runs
+    assert (_device.no_kernels(built_for, capability) is None) is runs
 
 
 def test_out_of_memory_on_the_gpu_fails_the_cell_with_the_peak_of_its_memory() -> None:

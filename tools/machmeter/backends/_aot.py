@@ -9,7 +9,8 @@ from typing import Any
 
 from machmeter.backends import _snippet, _torch
 from machmeter.machine import host
-from machmeter.workload.artifacts import Artifact, Details, Identity, Recipe, Store
+from machmeter.workload.artifacts import Artifact, Recipe, Store
+from machmeter.workload.manifest import Details, Identity
 from machmeter.workload.models import Model
 
 PACKAGE = "model.pt2"

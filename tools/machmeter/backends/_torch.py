@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from machmeter.backends import _snippet
 from machmeter.backends.base import Effective, Executed
-from machmeter.workload.artifacts import Artifact, Details
+from machmeter.workload.artifacts import Artifact
+from machmeter.workload.manifest import Details
 from machmeter.workload.models import Model
 
 _CACHE_VARIABLE = "TORCHINDUCTOR_CACHE_DIR"  # read by inductor at every compilation

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -17,16 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from machmeter.backends import _snippet
+from machmeter.backends import _onnx_quantization, _snippet
 from machmeter.backends.base import Effective, Interval
 from machmeter.errors import CellFailed
 from machmeter.machine import host
 from machmeter.workload import shared_artifacts
-from machmeter.workload.artifacts import Artifact, Details, Recipe, Store
+from machmeter.workload.artifacts import Artifact, Recipe, Store
+from machmeter.workload.manifest import Details
 from machmeter.workload.models import Model
 
 PROVIDER = "CPUExecutionProvider"
-CALIBRATION_BATCH = 1
 
 # Operators that multiply, by the type they multiply in. The names are those of ONNX, of its
 # com.microsoft domain and of the fused forms that ONNX Runtime's optimizers write.
@@ -195,7 +194,7 @@ class OnnxRuntime:
             return exported
         # Without VNNI two int8 products are added in 16 bits and may saturate: 7-bit weights avoid it.
         reduce_range = not host.cpu().has_int8
-        operators = static_operators(model) if precision == "int8" else None
+        operators = _onnx_quantization.static_operators(model) if precision == "int8" else None
         recipe = Recipe(
             kind="onnxruntime",
             identity=shared_artifacts.identity(
@@ -214,8 +213,8 @@ class OnnxRuntime:
         def build(folder: Path) -> Details:
             target = folder / "model.onnx"
             if precision == "int8":
-                return _quantize_static(exported, calibration, target, reduce_range, operators)
-            return _quantize_dynamic(model, exported, target, reduce_range)
+                return _onnx_quantization.quantize_static(exported, calibration, target, reduce_range, operators)
+            return _onnx_quantization.quantize_dynamic(model, exported, target, reduce_range)
 
         return store.obtain(recipe, build)
 
@@ -252,82 +251,6 @@ class OnnxRuntime:
             ],
             run=["return session.run(None, {name: batch})[0]"],
         )
-
-
-def static_operators(model: Model) -> list[str] | None:
-    """Return the operators that static quantization takes in `model`, None for all that it can.
-
-    With all of them (softmax, layer norm, GELU, residual sums) ViTB16 kept 53 % agreement; with those that
-    multiply, 94 % and 25 dB, and they are where its time goes.
-    """
-    return ["MatMul", "Gemm", "Conv"] if model.family == "transformer" else None
-
-
-def optimized(exported: Artifact, folder: Path) -> Path:
-    """Return a copy of the export with batch norms folded, as the quantization tools want it."""
-    from onnxruntime.quantization.shape_inference import quant_pre_process
-
-    path = folder / "optimized.onnx"
-    quant_pre_process(exported.path("model.onnx"), path, skip_symbolic_shape=True)
-    return path
-
-
-def photographs(images: NDArray[np.float32]) -> Any:
-    """Return calibration `images` as ONNX Runtime's quantizer reads them, one after the other."""
-    from onnxruntime.quantization import CalibrationDataReader
-
-    class Photographs(CalibrationDataReader):  # type: ignore[misc]
-        def __init__(self) -> None:
-            self._batches = iter(np.split(images, len(images) // CALIBRATION_BATCH))
-
-        def get_next(self) -> dict[str, NDArray[np.float32]] | None:
-            batch = next(self._batches, None)
-            return None if batch is None else {"input": batch}
-
-    return Photographs()
-
-
-def _quantize_static(
-    exported: Artifact, calibration: Path, target: Path, reduce_range: bool, operators: list[str] | None
-) -> Details:
-    from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
-
-    with tempfile.TemporaryDirectory() as scratch:
-        quantize_static(
-            optimized(exported, Path(scratch)),
-            target,
-            photographs(np.load(calibration)),
-            quant_format=QuantFormat.QDQ,
-            activation_type=QuantType.QUInt8,
-            weight_type=QuantType.QInt8,
-            per_channel=True,
-            reduce_range=reduce_range,
-            op_types_to_quantize=operators,
-        )
-    return {
-        "quantized_operators": operators or "all",
-        "quantization": "static, QDQ, activations uint8 per tensor, weights int8 per channel, min-max calibration",
-        "reduce_range": reduce_range,
-    }
-
-
-def _quantize_dynamic(model: Model, exported: Artifact, target: Path, reduce_range: bool) -> Details:
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
-    # The CPU provider's ConvInteger takes only unsigned weights.
-    unsigned = model.family == "convolutional"
-    with tempfile.TemporaryDirectory() as scratch:
-        quantize_dynamic(
-            optimized(exported, Path(scratch)),
-            target,
-            weight_type=QuantType.QUInt8 if unsigned else QuantType.QInt8,
-            per_channel=not unsigned,
-            reduce_range=reduce_range,
-        )
-    return {
-        "quantization": f"dynamic, weights {'uint8 per tensor' if unsigned else 'int8 per channel'}",
-        "reduce_range": reduce_range,
-    }
 
 
 BACKEND = OnnxRuntime()

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from machmeter.backends import _snippet
 from machmeter.backends.base import Effective, Interval
 from machmeter.workload import shared_artifacts
-from machmeter.workload.artifacts import Artifact, Details, Recipe, Store
+from machmeter.workload.artifacts import Artifact, Recipe, Store
+from machmeter.workload.manifest import Details
 from machmeter.workload.models import Model
 from machmeter.workload.precision import DEFAULT
 

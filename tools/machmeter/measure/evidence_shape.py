@@ -22,8 +22,8 @@ from machmeter.json_shape import optional
 from machmeter.machine.host import HostFacts
 from machmeter.machine.nvml import GpuState
 from machmeter.measure.starting import Proof
-from machmeter.workload.artifacts import UsedArtifact
 from machmeter.workload.fidelity import Fidelity
+from machmeter.workload.manifest import UsedArtifact
 from machmeter.workload.pinned import Swept
 from machmeter.workload.rungs import Settings
 

@@ -90,11 +90,7 @@ def open_cell(
     if reference:
         _judge(outputs, reference, precision, decide=all_images, record=record, facts=facts)
         operations = reference.operations_per_image * cell.batch
-        least_seconds = (
-            device.least_seconds(operations, precision, model.family)
-            if device
-            else host.least_seconds(operations, precision)
-        )
+        least_seconds = _least_seconds(device, operations, precision, model)
     buffers = _fill_buffers(session, device, images, record)
     if device:
         device.run(buffers[0])  # what is timed has not run yet: the warm-up came with transfers
@@ -108,6 +104,13 @@ def open_cell(
         compilations=session.compilations(),
         device=device,
     )
+
+
+def _least_seconds(device: DeviceSession | None, operations: float, precision: str, model: Model) -> float:
+    """Return a time below which nobody can do `operations`, on the device or on this CPU."""
+    if device:
+        return device.least_seconds(operations, precision, model.family)
+    return host.least_seconds(operations, precision)
 
 
 def _fill_buffers(

@@ -12,7 +12,6 @@ count; where almost all are like that there is no peak, rather than one that cel
 
 from __future__ import annotations
 
-import importlib.util
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +25,7 @@ from machmeter.backends.base import Executed
 from machmeter.errors import CellFailed, Unsupported
 from machmeter.machine import host
 from machmeter.measure.current_run import current as current_asv_run
-from machmeter.measure.peak_kernels import Call, kernels
+from machmeter.measure.peak_kernels import Call, kernels, unsupported
 from machmeter.measure.record_parts import Outcome, Part, PeakFound
 from machmeter.measure.recorder import Recorder
 from machmeter.workload import precision as precision_labels
@@ -50,17 +49,6 @@ AS_GOOD = 0.985  # of the best rate
 
 SMALLEST_ARRAY_BYTES = 64 << 20
 CACHES_PER_ARRAY = 4  # STREAM's rule: each array at least four times the last-level cache
-
-
-def unsupported(precision: str) -> str | None:
-    """Return why this machine or environment has no peak in `precision`, or None."""
-    if importlib.util.find_spec("torch") is None:
-        return "not installed: torch"
-    if precision == "bf16" and not host.cpu().has_bf16:
-        return "this CPU has no bf16 instructions"
-    if precision == "int8" and not host.cpu().has_int8:
-        return "this CPU has no int8 dot products"
-    return None
 
 
 # ---------------------------------------------------------------------- matrix products, size x size

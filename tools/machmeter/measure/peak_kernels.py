@@ -1,9 +1,12 @@
-"""What may be the fastest matrix product of this machine, by precision."""
+"""What may be the fastest matrix product of this machine, by precision, and why there is none."""
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 from typing import Any
+
+from machmeter.machine import host
 
 Call = Callable[[], Any]
 
@@ -52,3 +55,14 @@ def kernels(precision: str) -> dict[str, Callable[[int, str], Call]]:
     # Tried and no faster here: ONNX Runtime's MatMul and MatMulInteger, convolutions of 1 x 1, NumPy's OpenBLAS.
     plain = "torch._int_mm" if precision == "int8" else "torch.mm"
     return {plain: _plain, "oneDNN linear, prepacked": _prepacked}
+
+
+def unsupported(precision: str) -> str | None:
+    """Return why this machine or environment has no peak in `precision`, or None."""
+    if importlib.util.find_spec("torch") is None:
+        return "not installed: torch"
+    if precision == "bf16" and not host.cpu().has_bf16:
+        return "this CPU has no bf16 instructions"
+    if precision == "int8" and not host.cpu().has_int8:
+        return "this CPU has no int8 dot products"
+    return None

@@ -13,8 +13,8 @@ from machmeter.backends.base import DeviceFacts, Effective, Executed
 from machmeter.json_shape import Json, encode, optional
 from machmeter.machine.nvml import GpuState
 from machmeter.measure.evidence_shape import Facts, Inputs, InstanceRecord, MeasuredRung, Status, WarmUp
-from machmeter.workload.artifacts import UsedArtifact
 from machmeter.workload.fidelity import Fidelity
+from machmeter.workload.manifest import UsedArtifact
 from machmeter.workload.rungs import Settings
 
 

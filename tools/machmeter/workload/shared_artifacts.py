@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from machmeter.json_shape import JsonValue
 from machmeter.machine import host
 from machmeter.workload import inputs, models
-from machmeter.workload.artifacts import Artifact, Details, Recipe, Store
+from machmeter.workload.artifacts import Artifact, Recipe, Store
+from machmeter.workload.manifest import Details
 from machmeter.workload.models import Model
 
 WEIGHTS_VERSION = 1

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from machmeter.backends import onnxruntime as on_cpu
+from machmeter.backends import _onnx_quantization
 from machmeter.workload import shared_artifacts
-from machmeter.workload.artifacts import Artifact, Details, Recipe, Store
+from machmeter.workload.artifacts import Artifact, Recipe, Store
+from machmeter.workload.manifest import Details
 from machmeter.workload.models import Model
 
 FILE = "model.onnx"
@@ -58,7 +59,7 @@ def _quantized(model: Model, exported: Artifact, store: Store) -> Artifact:
     has no other int8. ONNX Runtime's recipe for the CPU (unsigned activations) is another network.
     """
     calibration = shared_artifacts.reference(model, store).calibration
-    operators = on_cpu.static_operators(model) or ["Conv", "MatMul", "Gemm", "Add"]
+    operators = _onnx_quantization.static_operators(model) or ["Conv", "MatMul", "Gemm", "Add"]
     recipe = Recipe(
         kind="onnx-qdq",
         identity=shared_artifacts.identity(model, recipe=QDQ_VERSION, operators=operators),
@@ -71,9 +72,9 @@ def _quantized(model: Model, exported: Artifact, store: Store) -> Artifact:
 
         with tempfile.TemporaryDirectory() as scratch:
             quantize_static(
-                on_cpu.optimized(exported, Path(scratch)),
+                _onnx_quantization.optimized(exported, Path(scratch)),
                 folder / FILE,
-                on_cpu.photographs(np.load(calibration)),
+                _onnx_quantization.photographs(np.load(calibration)),
                 quant_format=QuantFormat.QDQ,
                 activation_type=QuantType.QInt8,
                 weight_type=QuantType.QInt8,

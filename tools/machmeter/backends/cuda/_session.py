@@ -7,67 +7,23 @@ its stream. Inputs and answers are float32 for every backend; a conversion to a 
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from machmeter.backends.base import DeviceFacts, Effective
-from machmeter.errors import CellFailed, Unsupported
-from machmeter.json_shape import JsonValue, decode, encode
-from machmeter.machine import gpu, nvml
-from machmeter.workload.artifacts import Details, Recipe, Store
+from machmeter.backends.cuda._device import ready
+from machmeter.backends.cuda._peak import Peak
+from machmeter.json_shape import JsonValue
+from machmeter.machine import nvml
+from machmeter.workload.manifest import Details
 
 # How far a correct call may be ahead of operations / peak. Winograd's convolution multiplies less than the plain
 # algorithm (2.25 to 4 times less in the 3 x 3 layers, which are under half of a residual network), and a GPU's
 # clock is not the same in two moments.
 HEADROOM = {"convolutional": 1.6, "transformer": 1.15}
-
-PEAK_SIZES = (4096, 8192)  # rows and columns of the product that the peak is measured with
-PEAK_CALLS = 20
-PEAK_VERSION = 1
-
-
-@functools.cache
-def ready() -> tuple[gpu.Gpu, tuple[nvml.GpuState, ...]]:
-    """Return the GPU and its states before this process used it.
-
-    Raises Unsupported where there is none, CellFailed where others are using it.
-    """
-    found = gpu.find()
-    if isinstance(found, str):
-        raise Unsupported(found)
-    states = nvml.look(found.bus)
-    if problem := nvml.busy(states):
-        raise CellFailed(problem)
-    import torch
-
-    if not torch.cuda.is_available():
-        raise Unsupported(f"this torch ({torch.__version__}) cannot use the {found.name}")
-    if reason := no_kernels(torch.cuda.get_arch_list(), found.capability):
-        raise Unsupported(f"torch {torch.__version__} has no kernels for the {found.name}: {reason}")
-    return found, states
-
-
-def no_kernels(built_for: list[str], capability: tuple[int, int]) -> str | None:
-    """Return why kernels `built_for` architectures ("sm_80", "compute_90") cannot run on `capability`, or None.
-
-    A binary runs on its own generation from its minor version on; "compute" is PTX, which any newer GPU compiles.
-    """
-    for item in built_for:
-        kind, _, digits = item.partition("_")
-        number = "".join(character for character in digits if character.isdigit())
-        if not number:
-            continue
-        built = (int(number[:-1]), int(number[-1]))
-        if kind == "compute" and built <= capability:
-            return None
-        if kind == "sm" and built[0] == capability[0] and built[1] <= capability[1]:
-            return None
-    return f"it is {capability[0]}.{capability[1]} and they are for {', '.join(built_for) or 'nothing'}"
 
 
 @contextlib.contextmanager
@@ -85,17 +41,6 @@ def _tell_memory(error: Exception) -> None:
         import torch
 
         error.peak_bytes = torch.cuda.max_memory_reserved() or None  # type: ignore[attr-defined]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Peak:
-    """The measured rate of a large matrix product, by which a call is judged.
-
-    Where torch cannot multiply in a precision, the rate is None and `how` says why: nothing can be called impossible.
-    """
-
-    operations_per_second: float | None = None
-    how: str | None = None
 
 
 Counts = Mapping[str, int] | None
@@ -240,101 +185,3 @@ def device_memory(
     if used is not None and used_before is not None and used > used_before:
         return used - used_before, "NVML, in use more than before this process"
     return None, f"NVML tells neither this process's memory nor the GPU's; torch reserved {torch_reserved} bytes"
-
-
-# ---------------------------------------------------------------------- the measured peak
-
-
-def peak(store: Store, precision: str) -> Peak:
-    """Return the rate of a large matrix product in `precision` on this GPU.
-
-    It is measured once per GPU, driver and torch, and kept in the store.
-    """
-    recipe = Recipe(
-        kind="gpu-peak",
-        identity={**identity(), "precision": kind(precision), "recipe": PEAK_VERSION},
-        packages=("torch",),
-        given=True,
-    )
-    return decode(Peak, store.obtain(recipe, lambda folder: encode(_measure_peak(kind(precision)))).details)
-
-
-def kind(precision: str) -> str:
-    """Return the precision of the product that bounds `precision`: dynamic int8 multiplies in int8 as well."""
-    return precision.removesuffix("-dynamic")
-
-
-def _measure_peak(precision: str) -> Peak:
-    ready()
-    import torch
-
-    best, how, problem = 0.0, "", ""
-    for size in PEAK_SIZES:
-        try:
-            with matmul_precision(precision), torch.inference_mode():
-                call = _product(size, precision)
-                seconds = min(_timed(call) for _ in range(PEAK_CALLS))
-        except RuntimeError as error:
-            problem = " ".join(str(error).split())[:160]
-            continue
-        if (rate := 2.0 * size**3 / seconds) > best:
-            best, how = rate, f"{precision} product, {size} x {size}"
-    if not best:
-        return Peak(how=f"torch cannot multiply {precision} matrices: {problem}")
-    return Peak(operations_per_second=best, how=how)
-
-
-def _product(size: int, precision: str) -> Any:
-    import torch
-
-    if precision == "int8":
-        left, right = (torch.randint(-127, 127, (size, size), dtype=torch.int8, device="cuda") for _ in range(2))
-        right = right.t()  # the order in memory that int8 tensor cores take
-        return lambda: torch._int_mm(left, right)
-    types = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-    left, right = (torch.randn(size, size, device="cuda").to(types[precision]) for _ in range(2))
-    product = torch.empty_like(left)
-    return lambda: torch.mm(left, right, out=product)
-
-
-def _timed(call: Any) -> float:
-    import torch
-
-    first, second = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    call()
-    torch.cuda.synchronize()
-    first.record()
-    call()
-    second.record()
-    torch.cuda.synchronize()
-    return float(first.elapsed_time(second)) / 1e3
-
-
-@contextlib.contextmanager
-def matmul_precision(precision: str) -> Iterator[None]:
-    """Let float32 products and convolutions use TF32 for the precision "tf32" alone, while the block runs."""
-    import torch
-
-    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
-    before = matmul.allow_tf32, cudnn.allow_tf32
-    set_tf32(precision == "tf32")
-    try:
-        yield
-    finally:
-        matmul.allow_tf32, cudnn.allow_tf32 = before
-
-
-def set_tf32(allowed: bool) -> None:
-    """Let float32 products and convolutions of this process round to TF32, or not. cuDNN does by default."""
-    import torch
-
-    torch.backends.cuda.matmul.allow_tf32 = allowed
-    torch.backends.cudnn.allow_tf32 = allowed
-
-
-def identity() -> dict[str, str]:
-    """Return what an artifact depends on that is compiled for this GPU: the GPU and its driver."""
-    found = gpu.find()
-    if isinstance(found, str):
-        raise Unsupported(found)
-    return {**found.identity(), "driver": nvml.snapshot(found.bus).driver or f"for CUDA {found.cuda}"}

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from machmeter.backends import _snippet
 from machmeter.backends import _torch as on_cpu
 from machmeter.backends.base import Effective
-from machmeter.backends.cuda import _session
+from machmeter.backends.cuda import _peak, _session
 from machmeter.workload import shared_artifacts
-from machmeter.workload.artifacts import Artifact, Details
+from machmeter.workload.artifacts import Artifact
+from machmeter.workload.manifest import Details
 from machmeter.workload.models import Model
 
 # Operators of torch that multiply, as its dispatcher names them.
@@ -36,7 +37,7 @@ class CudaTorchSession(_session.GpuSession):
         *,
         batch: int,
         channels_last: bool,
-        peak: _session.Peak,
+        peak: _peak.Peak,
         details: Details | None = None,
         wrap: Callable[[Any], Any] = lambda module: module,
     ) -> None:
@@ -44,7 +45,7 @@ class CudaTorchSession(_session.GpuSession):
         torch = self._torch
         self.channels_last = channels_last
         self._precision, self._shape = precision, model.input_shape
-        _session.set_tf32(precision == "tf32")
+        _peak.set_tf32(precision == "tf32")
         with _session.memory_told():
             self._module = placed_module(module, precision, channels_last)
         self._forward = wrap(self._module)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from machmeter.backends import _torch as on_cpu
-from machmeter.backends.cuda import BATCHES, _session, _torch
+from machmeter.backends.cuda import BATCHES, _peak, _torch
 from machmeter.workload.artifacts import Artifact, Store
 from machmeter.workload.models import Model
 from machmeter.workload.shared_artifacts import weights
@@ -46,7 +46,7 @@ class CudaEager:
             precision,
             batch=batch,
             channels_last=options["layout"] == "channels_last",
-            peak=_session.peak(artifact.store(), precision),
+            peak=_peak.peak(artifact.store(), precision),
         )
 
     def snippet(

@@ -8,7 +8,7 @@ from typing import Any
 
 from machmeter.backends import _aot
 from machmeter.backends import _torch as on_cpu
-from machmeter.backends.cuda import BATCHES, _session, _torch
+from machmeter.backends.cuda import BATCHES, _device, _peak, _torch
 from machmeter.errors import NoResults
 from machmeter.workload import shared_artifacts
 from machmeter.workload.artifacts import Artifact, Recipe, Store
@@ -60,7 +60,7 @@ class CudaInductor:
                 recipe=self.version,
                 precision=precision,
                 batch=batch,
-                **_session.identity(),
+                **_device.identity(),
                 **options,
             ),
             packages=("torch", "torchao") if precision == "int8-dynamic" else ("torch",),
@@ -70,9 +70,7 @@ class CudaInductor:
 
         def build(folder: Path) -> None:
             with on_cpu.cold_compiler(folder / CACHE):
-                _compiled(model, weights, precision, batch, options["mode"], _session.Peak())(
-                    _torch.example(model, batch)
-                )
+                _compiled(model, weights, precision, batch, options["mode"], _peak.Peak())(_torch.example(model, batch))
 
         return store.obtain(recipe, build)
 
@@ -83,7 +81,7 @@ class CudaInductor:
         on_cpu.set_threads(threads)
         on_cpu.warm_compiler(artifact.path(CACHE))
         weights = shared_artifacts.weights(model, artifact.store())
-        peak = _session.peak(artifact.store(), precision)
+        peak = _peak.peak(artifact.store(), precision)
         return _compiled(model, weights, precision, batch, options["mode"], peak)
 
     def snippet(
@@ -118,7 +116,7 @@ def _installed(package: str) -> bool:
 
 
 def _compiled(
-    model: Model, weights: Artifact, precision: str, batch: int, mode: str, peak: _session.Peak
+    model: Model, weights: Artifact, precision: str, batch: int, mode: str, peak: _peak.Peak
 ) -> _torch.CudaTorchSession:
     import torch
 

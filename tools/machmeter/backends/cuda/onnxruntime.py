@@ -5,27 +5,21 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from machmeter.backends import _snippet
 from machmeter.backends import _torch as torch_on_cpu
 from machmeter.backends.base import Effective
-from machmeter.backends.cuda import BATCHES, _networks, _session
+from machmeter.backends.cuda import BATCHES, _device, _networks, _peak, _session
+from machmeter.backends.cuda._onnxruntime_profile import executed
 from machmeter.errors import CellFailed
-from machmeter.json_shape import Json
-from machmeter.workload.artifacts import Artifact, Details, Store, installed_version
+from machmeter.workload.artifacts import Artifact, Store, installed_version
+from machmeter.workload.manifest import Details
 from machmeter.workload.models import Model
 
 PROVIDERS = {"cuda": "CUDAExecutionProvider", "tensorrt": "TensorrtExecutionProvider"}
-
-# A node of TensorRT's provider is a whole subgraph, and its name begins like this.
-_ENGINE_NODE = "TRTKernel"
-_TYPES = {"float": "fp32", "float16": "fp16", "bfloat16": "bf16", "int8": "int8", "uint8": "int8"}
-_MULTIPLYING = ("Conv", "FusedConv", "ConvTranspose", "MatMul", "FusedMatMul", "Gemm", "FusedGemm", "Attention")
 
 # Makes a session as `load` does, with profiling on, and prints each executed node: operator, provider, types.
 _PROFILE = """
@@ -86,46 +80,6 @@ def fell_back(wanted: str, got: Iterable[str]) -> str | None:
     return f"asked for {wanted} and got {', '.join(known) or 'none'}: a number of it would not be the GPU's"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Profiled:
-    """What a profile proves: multiplying operators by type, the most frequent of all, and what proved the types."""
-
-    compute: Mapping[str, int]
-    operators: Mapping[str, int]
-    proved_by: str
-
-
-def executed(nodes: Iterable[Json], given: Mapping[str, int]) -> Profiled:
-    """Return what the profiled `nodes` prove. Raises CellFailed where the CPU multiplied.
-
-    Inside TensorRT's provider a whole subgraph is one node and its layers are not told: what counts then is
-    `given`, the multiplying nodes of the network by type, which a strongly quantized or float16 network forces.
-    """
-    compute: Counter[str] = Counter()
-    operators: Counter[str] = Counter()
-    on_cpu: Counter[str] = Counter()
-    engines = 0
-    for node in nodes:
-        name, provider = str(node["op_name"]), str(node["provider"])
-        operators[f"{name} ({provider.removesuffix('ExecutionProvider')})"] += 1
-        if name.startswith(_ENGINE_NODE):
-            engines += 1
-        elif name in _MULTIPLYING:
-            kinds = [key for item in node["input_type_shape"] or () for key in item]
-            compute[_TYPES.get(kinds[0], kinds[0]) if kinds else "unknown"] += 1
-            if provider.startswith("CPU"):
-                on_cpu[name] += 1
-    if on_cpu:
-        listed = ", ".join(f"{count} {name}" for name, count in on_cpu.items())
-        raise CellFailed(f"fell back to the CPU for {listed} of {sum(compute.values())} multiplying operators")
-    if engines:
-        if compute:
-            raise CellFailed(f"TensorRT took only a part: {dict(compute)} operators ran in the CUDA provider")
-        compute.update(given)
-    proof = "the network that TensorRT was given" if engines else "the profiled nodes"
-    return Profiled(compute=dict(compute), operators=dict(operators.most_common(12)), proved_by=proof)
-
-
 class CudaOrtSession(_session.GpuSession):
     """An InferenceSession whose input and output are bound to torch's memory, on torch's stream."""
 
@@ -139,7 +93,7 @@ class CudaOrtSession(_session.GpuSession):
         batch: int,
         threads: int,
         cache: str,
-        peak: _session.Peak,
+        peak: _peak.Peak,
         details: Details,
     ) -> None:
         super().__init__(batch=batch, peak=peak, details=details)
@@ -268,7 +222,7 @@ class CudaOnnxRuntime:
             batch=batch,
             threads=threads,
             cache=self._cache(artifact, options["provider"], batch),
-            peak=_session.peak(artifact.store(), precision),
+            peak=_peak.peak(artifact.store(), precision),
             details={**artifact.details, "provider_option": options["provider"]},
         )
 
@@ -276,7 +230,7 @@ class CudaOnnxRuntime:
         """Return the folder of the provider's engines: of this network, batch, GPU, driver and runtime alone."""
         if provider == "cuda":
             return ""
-        on = "-".join([*_session.identity().values(), installed_version("onnxruntime-gpu") or ""])
+        on = "-".join([*_device.identity().values(), installed_version("onnxruntime-gpu") or ""])
         name = "".join(character if character.isalnum() else "_" for character in on)
         folder = artifact.store().root / "onnxruntime-tensorrt" / f"{artifact.key}-{batch}-{name}"
         folder.mkdir(parents=True, exist_ok=True)

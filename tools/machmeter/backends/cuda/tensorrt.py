@@ -15,11 +15,12 @@ from typing import Any
 from machmeter.backends import _snippet
 from machmeter.backends import _torch as torch_on_cpu
 from machmeter.backends.base import Effective
-from machmeter.backends.cuda import BATCHES, _engine, _networks, _session
+from machmeter.backends.cuda import BATCHES, _device, _engine, _networks, _peak, _session
 from machmeter.errors import CellFailed
 from machmeter.machine import gpu
 from machmeter.workload import shared_artifacts
-from machmeter.workload.artifacts import Artifact, Details, Recipe, Store
+from machmeter.workload.artifacts import Artifact, Recipe, Store
+from machmeter.workload.manifest import Details
 from machmeter.workload.models import Model
 
 ENGINE = "model.engine"
@@ -35,7 +36,7 @@ class TensorRtSession(_session.GpuSession):
         profiles: Sequence[_engine.Profile],
         *,
         batch: int,
-        peak: _session.Peak,
+        peak: _peak.Peak,
         details: Details,
     ) -> None:
         super().__init__(batch=batch, peak=peak, details=details)
@@ -101,7 +102,7 @@ class TensorRt:
     def prepare(self, model: Model, precision: str, store: Store, *, batch: int, **options: str) -> Artifact:
         """Build one engine for all batches, with a profile for each."""
         network = _networks.network(model, precision, store)
-        known, on, version = _engine.profiles(self.batches), _session.identity(), _version()
+        known, on, version = _engine.profiles(self.batches), _device.identity(), _version()
         recipe = Recipe(
             kind="tensorrt",
             identity=shared_artifacts.identity(
@@ -122,7 +123,7 @@ class TensorRt:
                 raise CellFailed(reason)
             found = gpu.find()
             assert isinstance(found, gpu.Gpu)
-            _session.ready()
+            _device.ready()
             told = _engine.settings(precision, found.memory_bytes)
             return {**network.details, **_build(path, folder / ENGINE, model, known, told, cache)}
 
@@ -138,7 +139,7 @@ class TensorRt:
             model,
             _engine.profiles(self.batches),
             batch=batch,
-            peak=_session.peak(artifact.store(), precision),
+            peak=_peak.peak(artifact.store(), precision),
             details=artifact.details,
         )
 

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from machmeter.backends import _torch as torch_on_cpu
 from machmeter.backends.base import Effective
-from machmeter.backends.cuda import BATCHES, _session
+from machmeter.backends.cuda import BATCHES, _peak, _session
 from machmeter.errors import Unsupported
-from machmeter.workload.artifacts import Artifact, Details, Recipe, Store
+from machmeter.workload.artifacts import Artifact, Recipe, Store
+from machmeter.workload.manifest import Details
 from machmeter.workload.models import Model
 
 CLASSES = 1000
@@ -21,7 +22,7 @@ class TransferSession(_session.GpuSession):
     """Copies the images in and as many answers as a classifier gives out. Nothing is computed."""
 
     def __init__(self, *, batch: int, pinned: bool, details: Details) -> None:
-        super().__init__(batch=batch, peak=_session.Peak(), details=details)
+        super().__init__(batch=batch, peak=_peak.Peak(), details=details)
         torch = self._torch
         self._pinned = pinned
         self._on_device = torch.zeros((batch, CLASSES), device="cuda")
