@@ -18,7 +18,8 @@ def own(folder: Path) -> Iterator[tuple[str, bytes]]:
 
 def find_library(folder: Path) -> Path | None:
     """Return where npm put uPlot for the clone that `folder` belongs to, or None where it was not installed."""
-    for place in (folder.resolve().parent, Path.cwd()):
+    clone = (folder / "templates").resolve().parents[1]  # the package has links to the clone's own files
+    for place in (clone, Path.cwd()):
         found = place / "node_modules" / "uplot"
         if all((found / "dist" / name).is_file() for name in LIBRARY):
             return found

@@ -21,17 +21,15 @@ POLICY = (
 
 
 def find_folder(given: Path | None = None) -> Path:
-    """Return the folder with `templates` and `static`: the one given, the clone's, or that of the current folder.
+    """Return the folder with `templates` and `static`: the one given, or that of this package.
 
-    Raises SiteUnbuildable where there is none.
+    Raises SiteUnbuildable where it has none.
     """
-    tried = [given] if given else [Path(__file__).parents[3] / "site", Path.cwd() / "site"]
-    for folder in tried:
-        if (folder / "templates" / "base.html").is_file() and (folder / "static").is_dir():
-            return folder
+    folder = given or Path(__file__).parent
+    if (folder / "templates" / "base.html").is_file() and (folder / "static").is_dir():
+        return folder
     raise SiteUnbuildable(
-        f"no templates in {' or '.join(map(str, tried))}: run in a clone of machmeter, "
-        "or name its 'site' folder with --templates"
+        f"no templates in {folder}: name a folder like 'site' of machmeter with --templates, or leave it out"
     )
 
 
