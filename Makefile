@@ -93,10 +93,11 @@ test-quick: $(VENV)/.dev node_modules/.ready  ## Run the tests that need no real
 test-cuda:  ## Try the GPU backends on this machine's GPU (under 8 minutes; needs torch and NumPy, installs nothing)
 	$(PYTHON) tools/experiments/try_gpu.py $(BENCH)
 
-lint: $(VENV)/.dev lint-workflows  ## ruff, mypy, and what checks the workflows
+lint: $(VENV)/.dev lint-workflows  ## ruff, mypy, the layers of imports, and what checks the workflows
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	PYTHONPATH=tools $(BIN)/lint-imports --no-logo
 
 lint-workflows: $(VENV)/.dev  ## Check .github/ (needs no network)
 	$(BIN)/zizmor --offline --quiet --no-progress --persona pedantic .github

@@ -3,9 +3,7 @@
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from machmeter.machine import host
-from machmeter.measure.peak import peak_class
-from machmeter.suite import null_class
+from machmeter.suite import null_class, peak_class, thread_budget
 
 # One call of a backend that computes nothing: the overhead of the harness.
 Null = null_class(__name__)
@@ -23,7 +21,7 @@ class Machine:
     rounds = 1
 
     def setup(self):
-        threadpool_limits(host.thread_budget(), user_api="blas")
+        threadpool_limits(thread_budget(), user_api="blas")
         random = np.random.default_rng(0)
         self.left, self.right = (random.standard_normal((2048, 2048), dtype=np.float32) for _ in range(2))
         self.product = np.empty_like(self.left)

@@ -1,3 +1,3 @@
-from machmeter.measure.ladder_classes import ladder_classes
+from machmeter.suite import ladder_classes
 
 globals().update(ladder_classes(__name__))

@@ -146,14 +146,17 @@ class DeviceInference(Surveyed):
 
 
 def benchmark_classes(
-    module: str, backend: str | Backend, chosen: Iterable[Model] | None = None
+    module: str, backend: str | Backend, chosen: Iterable[Model | str] | None = None
 ) -> dict[str, type[Timing]]:
     """Return the benchmark classes of `backend`, by name, for the namespace of the asv module `module`.
 
-    One class for each of `chosen`, by default for each model that is benchmarked.
+    One class for each of `chosen` (models or their names), by default for each model that is benchmarked. Raises
+    UnknownName.
     """
     runtime = backends.get(backend) if isinstance(backend, str) else backend
-    wanted = [model for model in models.MODELS if model.benchmarked] if chosen is None else chosen
+    wanted = [model for model in models.MODELS if model.benchmarked]
+    if chosen is not None:
+        wanted = [models.get(model) if isinstance(model, str) else model for model in chosen]
     if not runtime.answers and runtime.device == "cuda":
         base: type[Timing] = Timing
     else:
@@ -164,6 +167,30 @@ def benchmark_classes(
 def null_class(module: str) -> type[Timing]:
     """Return the benchmark class of the null backend: its latency is the harness's overhead per call."""
     return _benchmark_class(Timing, module, backends.get("null"), models.get("ResNet50"), name="Null")
+
+
+# What other benchmark modules alone need is imported only for them: every measuring process imports this one.
+
+
+def peak_class(module: str) -> type[Any]:
+    """Return the benchmark class of the highest rates of this machine, for the namespace of the asv module `module`."""
+    from machmeter.measure import peak
+
+    return peak.peak_class(module)
+
+
+def ladder_classes(module: str) -> dict[str, type[Any]]:
+    """Return the benchmark classes of the tuning ladder, by model, for the namespace of the asv module `module`."""
+    from machmeter.measure import ladder_classes as ladders
+
+    return dict(ladders.ladder_classes(module))
+
+
+def thread_budget() -> int:
+    """Return how many threads whatever is measured on this machine may use."""
+    from machmeter.machine import host
+
+    return host.thread_budget()
 
 
 def _benchmark_class(

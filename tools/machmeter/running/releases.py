@@ -12,11 +12,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from machmeter import asv_names
 from machmeter.errors import VersionUnknown
 from machmeter.measure import settling
+from machmeter.text.release_order import in_order
 
 if TYPE_CHECKING:
     from packaging.tags import Tag
@@ -87,33 +88,6 @@ def _fits(file: Any, supported: frozenset[Tag], python: str) -> bool:
     except (InvalidWheelFilename, InvalidSpecifier):
         return False
     return bool(tags & supported) and allowed.contains(python)
-
-
-class Dated(Protocol):
-    """Anything of one version, with the day of its release."""
-
-    @property
-    def version(self) -> str:
-        """Return the version, as the index writes it."""
-        ...
-
-    @property
-    def released(self) -> str | None:
-        """Return the day, or None where it is unknown."""
-        ...
-
-
-AnyDated = TypeVar("AnyDated", bound=Dated)
-
-
-def in_order(items: Iterable[AnyDated]) -> tuple[AnyDated, ...]:
-    """Return `items` by the day of release, by version where a day is unknown."""
-    from packaging.version import Version
-
-    listed = sorted(items, key=lambda item: Version(item.version))
-    if all(item.released for item in listed):
-        listed.sort(key=lambda item: item.released or "")
-    return tuple(listed)
 
 
 def last(library: str, count: int, known: Iterable[Release]) -> tuple[Release, ...]:

@@ -14,11 +14,11 @@ from typing import Any
 from machmeter import asv_names, json_shape, metrics
 from machmeter.machine import disturbance
 from machmeter.metrics import Metric
-from machmeter.running.releases import in_order
 from machmeter.store import evidence
 from machmeter.tables import columns
 from machmeter.tables.cells_table import Status
 from machmeter.text.numbers import throughput_digits
+from machmeter.text.release_order import in_order
 from machmeter.workload import cells, models, pinned
 from machmeter.workload.cells import Cell
 

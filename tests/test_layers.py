@@ -1,0 +1,53 @@
+"""The rules of import that the contracts in pyproject.toml cannot say, read from the code."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import machmeter
+
+PACKAGE = Path(machmeter.__file__).parent
+BENCHMARKS = PACKAGE.parents[1] / "benchmarks"
+
+
+def imports(path: Path, *, everywhere: bool) -> Iterator[str]:
+    """Yield the modules that a file imports: when it is imported itself, or `everywhere` in it."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found: list[ast.AST] = list(ast.walk(tree)) if everywhere else [*tree.body]
+    for node in found:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+
+
+def modules(*rooms: str) -> list[Path]:
+    return [path for room in rooms for path in sorted((PACKAGE / room).rglob("*.py"))]
+
+
+@pytest.mark.parametrize("path", modules("machine", "workload", "backends", "measure"), ids=str)
+def test_what_runs_beside_a_measurement_loads_no_framework_by_itself(path: Path) -> None:
+    """A framework is imported by the function that needs it: listing benchmarks and reading attributes need none."""
+    allowed = {"machmeter", "numpy", "threadpoolctl", *sys.stdlib_module_names}
+    assert {name.split(".")[0] for name in imports(path, everywhere=False)} <= allowed
+
+
+def test_benchmarks_import_nothing_of_the_package_but_its_suite() -> None:
+    """asv pairs the newest benchmarks with older packages: what they use stays where it is."""
+    found = {name for path in BENCHMARKS.rglob("*.py") for name in imports(path, everywhere=True)}
+    assert {name for name in found if name.split(".")[0] == "machmeter"} == {"machmeter.suite"}
+
+
+@pytest.mark.parametrize("path", modules("history", "changes", "compare", "tables", "recommend", "text"), ids=str)
+def test_what_reads_and_judges_asks_no_clock_and_no_environment(path: Path) -> None:
+    """The same files give the same answer anywhere and at any time."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    used = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    named = {"os.environ", "os.getenv", "time.time", "time.monotonic", "datetime.now", "date.today", "datetime.utcnow"}
+    assert used & named == set()
+    assert "subprocess" not in set(imports(path, everywhere=True))
