@@ -9,6 +9,7 @@ import pytest
 from helpers.measurements import BASE, SAME, measured, row
 from machmeter.compare import comparable, judge
 from machmeter.compare.documents import Comparison, Difference
+from machmeter.machine.host import Cpu, HostFacts, Limits
 
 HOST = {
     "CPU": "Intel Xeon 6980P",
@@ -56,12 +57,12 @@ def test_what_only_one_side_knows_is_no_difference() -> None:
 
 def test_facts_of_the_evidence_become_facts_of_a_side() -> None:
     """Under the names by which the site shows them, all as text."""
-    host = {
-        "cpu": {"model": "Some CPU", "physical_cores": 2, "features": ["avx2", "amx_int8"]},
-        "limits": {"cpu_quota": 1.5, "memory_bytes": 8_000_000_000},
-        "thread_budget": 1,
-        "kernel": "6.1",
-    }
+    host = HostFacts(
+        cpu=Cpu(model="Some CPU", physical_cores=2, features=("avx2", "amx_int8")),
+        limits=Limits(cpu_quota=1.5, memory_bytes=8_000_000_000),
+        thread_budget=1,
+        kernel="6.1",
+    )
     assert comparable.facts(host) == {
         "CPU": "Some CPU",
         "physical cores": "2",
@@ -71,7 +72,7 @@ def test_facts_of_the_evidence_become_facts_of_a_side() -> None:
         "CPU features": "amx_int8 avx2",
         "memory limit": "8000000000 bytes",
     }
-    assert comparable.facts({"cpu": "none", "limits": None}) == {}
+    assert comparable.facts(HostFacts()) == {}
 
 
 def sides(base: dict[str, str], head: dict[str, str], pins: tuple[dict[str, str], dict[str, str]]) -> Comparison:

@@ -68,15 +68,13 @@ def test_children_that_ended_are_no_others(tmp_path: Path, monkeypatch: pytest.M
 def test_where_the_kernel_does_not_tell_nothing_is_claimed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MACHMETER_HOST_ROOT", str(tmp_path))
     assert disturbance.Watch().share() is None
-    assert disturbance.note({disturbance.SHARE: None}) is None
-    assert disturbance.note({}) is None
+    assert disturbance.note(None) is None
+    assert not disturbance.known_quiet(None)
 
 
 def test_a_note_from_a_tenth_on() -> None:
-    assert disturbance.note({disturbance.SHARE: 0.10}) is None
-    assert disturbance.note({disturbance.SHARE: 0.234}) == (
-        "disturbed: other programs had 23 % of the CPUs while it was timed"
-    )
+    assert disturbance.note(0.10) is None
+    assert disturbance.note(0.234) == ("disturbed: other programs had 23 % of the CPUs while it was timed")
 
 
 def test_a_busy_program_is_seen_and_our_own_work_is_not() -> None:

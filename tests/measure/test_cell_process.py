@@ -20,7 +20,8 @@ from machmeter import suite
 from machmeter.machine import process
 from machmeter.measure import settling
 from machmeter.store.values import read_all
-from machmeter.tables.cells_table import Row, build, machines
+from machmeter.tables.cells_found import machines
+from machmeter.tables.cells_table import Row, build
 
 MODULES: dict[str, dict[str, object]] = {
     "sleeper": {"batches": [1, 8, 32]},

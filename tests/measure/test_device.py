@@ -15,7 +15,8 @@ from machmeter import errors
 from machmeter.backends import grid
 from machmeter.backends.cuda import _device, _session
 from machmeter.measure import opening
-from machmeter.tables.cells_table import Row, build, machines
+from machmeter.tables.cells_found import machines
+from machmeter.tables.cells_table import Row, build
 from machmeter.workload import inputs, shared_artifacts
 
 EDGE = 1e9 * 0.010  # nanoseconds that the fake device works

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from machmeter import errors
+from machmeter import errors, json_shape
 from machmeter.machine import host
 from machmeter.measure import peak
+from machmeter.measure.evidence_shape import Run
 from machmeter.store.values import ResultFile, Value
 from machmeter.tables import peaks
 from machmeter.workload import models, shared_artifacts
@@ -141,8 +142,9 @@ def result_file(**numbers: float | None) -> ResultFile:
     return ResultFile(path=Path("x"), machine="here", commit="a", environment="e", values=values)
 
 
-def run(**records: dict[str, Any]) -> dict[str, Any]:
-    return {"started": "2026", "cells": {peak.key(what): {"p": record} for what, record in records.items()}}
+def run(**records: dict[str, Any]) -> Run:
+    cells = {peak.key(what): {"p": record} for what, record in records.items()}
+    return json_shape.decode(Run, {"started": "2026", "cells": cells})
 
 
 def test_the_command_prints_peaks_and_what_they_mean_for_each_model() -> None:

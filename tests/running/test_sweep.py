@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from helpers.project import ROOT, Project, make_project
-from machmeter import errors
+from machmeter import errors, json_shape
 from machmeter.backends import grid
+from machmeter.measure.evidence_shape import Run
 from machmeter.running import configurations, libraries, sweep
 from machmeter.workload import models, pinned
 from machmeter.workload.artifacts import Recipe
@@ -89,12 +90,17 @@ TOLD = {"library": "openvino", "version": "2025.0.0", "released": None}
 CELL = next(grid.all_cells(sweep.backends.get("openvino"), RESNET[0]))
 
 
-def run_with(told: dict[str, Any] | None = TOLD, **changes: Any) -> dict[str, Any]:
+def run_with(told: dict[str, Any] | None = TOLD, **changes: Any) -> Run:
     """Return a run of the evidence in which a cell was surveyed and timed, with `changes` to the timing."""
     artifact = {"digest": "d" * 64}
     survey = {"status": "ok", "facts": {"track_sqnr": 30.0}, "artifact": artifact}
     timing = {"status": "ok", "samples": 20, "artifact": artifact, **changes}
-    return {"swept": told, "cells": {CELL.key(): {"p1": survey, "p2": timing}}}
+    return as_run({"swept": told, "cells": {CELL.key(): {"p1": survey, "p2": timing}}})
+
+
+def as_run(told: dict[str, Any]) -> Run:
+    """Return a run as the evidence has it."""
+    return json_shape.decode(Run, told)
 
 
 def test_a_cell_with_latency_and_answers_is_measured() -> None:
@@ -113,15 +119,17 @@ def test_a_cell_with_latency_and_answers_is_measured() -> None:
         run_with(status="running"),
         run_with(samples=0),
         run_with(artifact={"digest": "e" * 64}),
-        {"swept": TOLD, "cells": {}},
-        {"swept": TOLD, "cells": {CELL.key(): {"p": {"status": "failed", "benchmark": "install"}}}},
-        {
-            "swept": TOLD,
-            "cells": {CELL.key(): {"p": {"status": "ok", "samples": 20, "artifact": {"digest": "d" * 64}}}},
-        },
+        as_run({"swept": TOLD, "cells": {}}),
+        as_run({"swept": TOLD, "cells": {CELL.key(): {"p": {"status": "failed", "benchmark": "install"}}}}),
+        as_run(
+            {
+                "swept": TOLD,
+                "cells": {CELL.key(): {"p": {"status": "ok", "samples": 20, "artifact": {"digest": "d" * 64}}}},
+            }
+        ),
     ],
 )
-def test_anything_less_is_measured_again(run: dict[str, Any]) -> None:
+def test_anything_less_is_measured_again(run: Run) -> None:
     assert not sweep.is_measured(run, CELL, OPENVINO, "d" * 64)
 
 

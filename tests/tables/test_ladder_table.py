@@ -100,7 +100,7 @@ def test_a_rung_can_be_recommended_with_the_command_that_starts_it(tmp_path: Pat
     )
     steps = [STEPS[0], Rung(name="second", title="second", on="first", adds=settings)]
     built = ladder_table.build(tmp_path / "results", "box", "ResNet50", steps)
-    empty = Table(machine="box", host={}, rows=(), notes=())
+    empty = Table(machine="box", host=None, rows=(), notes=())
     best = recommend.judge(recommend.measured(empty, built), []).recommended
     assert (best.name, best.images_per_second, best.threads) == ("rung second (eager bf16) batch 8", 50.0, 1)
     assert best.launch == (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import Literal, Protocol, TypedDict
 
 Direction = Literal["lower", "higher"]
 Table = Literal["cells", "ladder", "versions"]
@@ -64,6 +64,15 @@ class Samples(TypedDict):
     number: int
 
 
+class HasFacts(Protocol):
+    """A record of the evidence: what was measured once is among its facts, by benchmark name."""
+
+    @property
+    def facts(self) -> Mapping[str, int | float | list[float]] | None:
+        """Return the facts, None where there are none."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Metric:
     """One measured quantity. `benchmark` is the method's name in asv's results."""
@@ -78,10 +87,10 @@ class Metric:
     limit: Limit | None = None  # what counts as a change; None: its unit decides
     column: Column | None = None
 
-    def recorded(self, record: Mapping[str, Any]) -> float | None:
+    def recorded(self, record: HasFacts) -> float | None:
         """Return what a record of the evidence says of it, None where it says nothing."""
-        found = record.get(self.evidence) if self.evidence else record.get("facts", {}).get(self.benchmark)
-        return None if found is None else float(found)
+        found = getattr(record, self.evidence) if self.evidence else (record.facts or {}).get(self.benchmark)
+        return float(found) if isinstance(found, int | float) else None
 
 
 LATENCY = Limit(relative=0.02)

@@ -126,7 +126,7 @@ def peak_command(
     operations = bench.operations(selection.select_models(["all"]))
     results, name = asv_names.results_folder(project), asv_names.machine_name()
     files = read_all(results, name)[0]
-    runs = [run for content in evidence.read_folder(results, name) for run in content["runs"].values()]
+    runs = [run for content in evidence.read_folder(results, name) for run in content.runs.values()]
     found = peaks.limits(files, runs, operations)
     print(json.dumps(found.as_json(), indent=2, allow_nan=False) if as_json else "\n".join(peaks.lines(found)))
 

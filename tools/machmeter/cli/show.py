@@ -14,7 +14,7 @@ from machmeter.cli.common import MODEL, PROJECT
 from machmeter.errors import MachmeterError, NoResults, from_os_error
 from machmeter.machine import host
 from machmeter.running import libraries, selection
-from machmeter.tables import available, cells_table, show_versions, versions_table
+from machmeter.tables import available, cells_found, cells_table, show_versions, versions_table
 from machmeter.tables import ladder_table as ladder_results
 from machmeter.tables import show_cells as shown
 from machmeter.text import table_width
@@ -79,7 +79,7 @@ def show_versions_of(names: list[str], chosen: list[str], machine: str | None, a
 
 def _known_machine(results: Path, machine: str | None) -> str:
     """Return `machine`, or the name of this one. Raises NoResults where nothing was measured on it."""
-    known = cells_table.machines(results)
+    known = cells_found.machines(results)
     name = machine or asv_names.machine_name()
     if name not in known:
         others = f"; there are results of {', '.join(known)}: use --machine" if known else ""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from machmeter.compare.documents import Difference, Side
 from machmeter.history import environment_changes
+from machmeter.machine.host import HostFacts
 
 # Facts of the machine that both sides must share, under the names that `facts` gives them.
 SAME = ("machine", *environment_changes.INCOMPARABLE, "CPU as asv has it", "CPU features", "memory limit")
@@ -15,16 +13,13 @@ SAME = ("machine", *environment_changes.INCOMPARABLE, "CPU as asv has it", "CPU 
 _NOISE = {"pip", "setuptools", "wheel", "machmeter", "asv", "asv-runner", "pytest", "ruff", "mypy"}
 
 
-def facts(host: Mapping[str, Any]) -> dict[str, str]:
+def facts(host: HostFacts) -> dict[str, str]:
     """Return the facts of `host`, as the evidence has it, that a side keeps: `Side.host`."""
     found = environment_changes.recorded(host)
-    cpu, limits = host.get("cpu"), host.get("limits")
-    features = cpu.get("features") if isinstance(cpu, Mapping) else None
-    if isinstance(features, list | tuple):
-        found["CPU features"] = " ".join(sorted(map(str, features)))
-    memory = limits.get("memory_bytes") if isinstance(limits, Mapping) else None
-    if memory is not None:
-        found["memory limit"] = f"{memory} bytes"
+    if host.cpu.features:
+        found["CPU features"] = " ".join(sorted(host.cpu.features))
+    if host.limits.memory_bytes is not None:
+        found["memory limit"] = f"{host.limits.memory_bytes} bytes"
     return {name: text[:1000] for name, text in found.items()}
 
 

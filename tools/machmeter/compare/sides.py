@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,28 +13,18 @@ import msgspec
 from machmeter import asv_names, units
 from machmeter.compare import comparable
 from machmeter.compare.documents import Better, Measurements, Process, Row, Side, Status
+from machmeter.compare.result_files import Candidate, find, one
 from machmeter.errors import SideUnknown
 from machmeter.history import benchmarks
-from machmeter.store import asv_files, columns, commit_order, copies, recorded, settings
-from machmeter.store.columns import FAILED, OK, SKIPPED, Header, Table
-from machmeter.store.recorded import Record, Run
+from machmeter.measure.evidence_shape import Record, Run
+from machmeter.store import asv_files, columns, commit_order, copies, evidence, settings
+from machmeter.store.columns import Header, Table
 from machmeter.workload import names as names_module
 from machmeter.workload import pinned
 
 _SINCE = 1_577_836_800.0  # 2020: seconds since then fit into a document
 _MOST = 1e300  # what a document can hold
-_STATES: dict[int, Status] = {OK: "ok", FAILED: "failed", SKIPPED: "not run"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Candidate:
-    """A result file, by what it says of itself."""
-
-    path: Path
-    commit: str
-    environment: str
-    date: int
-    also: tuple[Path, ...] = ()  # further files of the same commit and environment, as the results branch has them
+_MEDIAN = "time_forward"  # the metric whose processes are on record each
 
 
 def read(
@@ -65,43 +54,11 @@ def read_side(
     newest commit that has it counts. `environment` chooses where a commit has several. Raises SideUnknown.
     """
     where = repository or results.parent
-    return _read(one(find(results, machine, which, environment=environment, repository=where), which), which, where)
-
-
-def find(results: Path, machine: str, which: str, *, environment: str | None, repository: Path) -> list[Candidate]:
-    """Return the result files that `which` may mean. Raises SideUnknown where there are none."""
-    path = Path(which)
-    if path.suffix == ".json" and path.is_file():
-        try:
-            return [_candidate(path)]
-        except asv_files.Unusable as problem:
-            raise SideUnknown(f"{which} is not an asv result file: it {problem}") from problem
-    candidates, damaged = _candidates(results / machine)
-    if not candidates:
-        others = sorted(item.name for item in results.glob("*/") if item.is_dir())
-        known = f": there are results of {', '.join(others)}, use --machine" if others else ""
-        raise SideUnknown(f"there are no results of the machine {machine} in {results}{known}{damaged}")
-    matching = _matching(candidates, which, repository)
-    if environment:
-        matching = [item for item in matching if environment in (item.environment, _short(item.environment))]
-    if not matching:
-        where = f" in the environment {environment}" if environment else ""
-        raise SideUnknown(
-            f"there are no results of {which!r}{where} on {machine}: name a commit, branch or tag that was measured, "
-            f"an environment, a swept version such as openvino==2026.4.1, or a result file{damaged}"
-        )
-    return matching
-
-
-def one(matching: list[Candidate], which: str) -> Candidate:
-    """Return the file of the newest commit among `matching`. Raises SideUnknown where it has several."""
-    commit = max(matching, key=lambda item: item.date).commit
-    of_commit = [item for item in matching if item.commit == commit]
-    environments = list(dict.fromkeys(item.environment for item in of_commit))
-    if len(environments) > 1:
-        names = ", ".join(map(_short, environments))
-        raise SideUnknown(f"{which!r} was measured in several environments ({names}): choose one with --environment")
-    return replace(of_commit[0], also=tuple(item.path for item in of_commit[1:]))
+    return _read(
+        one(find(results, machine, which, environment=environment, repository=where), which),
+        which,
+        where,
+    )
 
 
 def _read(chosen: Candidate, which: str, repository: Path) -> Side:
@@ -120,66 +77,13 @@ def _table(path: Path) -> Table:
         raise SideUnknown(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def _candidates(folder: Path) -> tuple[list[Candidate], str]:
-    """Return the result files of a machine, and what to say of those that cannot be read."""
-    found: list[Candidate] = []
-    damaged: list[str] = []
-    for path in sorted(folder.glob("*.json")):
-        if path.name == "machine.json":
-            continue
-        try:
-            found.append(_candidate(path))
-        except asv_files.Unusable as problem:
-            damaged.append(f"; {path} {problem}")
-    return found, "".join(damaged[:1]) + (f" and {len(damaged) - 1} more cannot be read" if len(damaged) > 1 else "")
-
-
-def _candidate(path: Path) -> Candidate:
-    """Return what a result file says of itself. Raises asv_files.Unusable."""
-    try:
-        header = asv_files.look(path.read_bytes(), f"{path.parent.name}/{path.name}")
-    except OSError as error:
-        raise asv_files.Unusable(f"cannot be read: {error.strerror or error}") from error
-    return Candidate(
-        path=path,
-        commit=header.commit,
-        environment=header.environment or path.stem.partition("-")[2],
-        date=header.date,
-    )
-
-
-def _matching(candidates: list[Candidate], which: str, repository: Path) -> list[Candidate]:
-    """Return the files that `which` may mean: of an environment, a swept version, or a commit."""
-    if found := [item for item in candidates if item.environment == which]:
-        return found
-    library, _, version = which.partition("==")
-    if version:
-        pinned = re.compile(rf"(?:^|-){re.escape(library)}{re.escape(version)}(?:-|$)")
-        return [item for item in candidates if pinned.search(item.environment)]
-    if re.fullmatch(r"[0-9a-f]{4,40}", which):
-        found = [item for item in candidates if item.commit.startswith(which)]
-        if found:
-            hashes = sorted({item.commit for item in found})
-            if len(hashes) > 1:
-                listed = ", ".join(name[:12] for name in hashes[:3])
-                raise SideUnknown(f"{which!r} could be several commits ({listed}): write more digits")
-            return found
-    resolved = "" if which.startswith("-") else asv_names.commit_hash(repository, which)
-    return [item for item in candidates if item.commit == resolved]
-
-
-def _short(environment: str) -> str:
-    """Return the last part of an environment's name: "STACKcpu" of "virtualenv-py3.11-STACKcpu"."""
-    return environment.rpartition("-")[2]
-
-
 # ------------------------------------------------------------------ from files to rows
 
 
 def _side(results: Path, table: Table, path: Path, which: str, repository: Path) -> Side:
     header = table.headers[-1]
-    found = recorded.read_at(asv_names.evidence_folder(results) / path.parent.name / path.name)
-    runs = recorded.alike(found) if found else []
+    found = evidence.read_at(asv_names.evidence_folder(results) / path.parent.name / path.name, samples=False)
+    runs = evidence.alike(found) if found else []
     newest = runs[-1] if runs else Run()
     commit = header.commit if re.fullmatch("[0-9a-f]{40}", header.commit) else ""
     stack = (found.stack if found else None) or dict(header.variables).get("STACK") or ""
@@ -198,16 +102,17 @@ def _side(results: Path, table: Table, path: Path, which: str, repository: Path)
 def _host(header: Header, newest: Run, machine: str) -> dict[str, str]:
     facts = dict(header.facts)
     noted = {"CPU as asv has it": facts.get("cpu", ""), "architecture": facts.get("arch", "")}
-    if not newest.host:
+    told = evidence.host(newest)
+    if told is None:
         noted["logical CPUs"] = facts.get("num_cpu", "")
-    found = {"machine": machine, **noted, **comparable.facts(newest.host)}
+    found = {"machine": machine, **noted, **(comparable.facts(told) if told else {})}
     return {name: text[:1000] for name, text in found.items() if text}
 
 
 def _pins(newest: Run, stack: str, commit: str, repository: Path) -> dict[str, str]:
     """Return what the requirements of a stack asked for at `commit`; of a sweep, the version it was told."""
     if newest.swept:
-        return {str(newest.swept.get("library", ""))[:300] or "?": str(newest.swept.get("version", ""))[:1000]}
+        return {newest.swept.library[:300] or "?": newest.swept.version[:1000]}
     if not commit or not re.fullmatch(r"[A-Za-z0-9._-]+", stack):
         return {}
     requirements = commit_order.text_at(repository, commit, f"requirements/{stack}.txt") or ""
@@ -232,7 +137,8 @@ def _rows(
         for values in columns.combinations(params):
             label = ", ".join(map(columns.shown, values))
             cell = f"{owner}({label})" if values else owner or name
-            records = told.setdefault(cell, recorded.records(runs, cell)) if runs else []
+            place = names_module.in_evidence(cell, "")
+            records = told.setdefault(cell, evidence.records(runs, place)) if runs else []
             value = float(table.value[start]) * factor
             status, reason = _status(int(table.state[start]), records, method)
             if status == "ok" and abs(value) > _MOST:
@@ -266,20 +172,15 @@ def _better(direction: str | None) -> Better:
 
 def _status(state: int, records: list[Record], metric: str) -> tuple[Status, str]:
     """Return status and reason; only the evidence tells n/a from not run, and knows why."""
-    if state == OK:
-        return "ok", ""
-    last = recorded.outcome(records, metric)
-    if state == SKIPPED:
-        if last is not None and last.status in ("n/a", "failed"):
-            return ("n/a" if last.status == "n/a" else "failed"), last.reason
-        return "not run", ""
-    reason = last.reason if last is not None and last.status == "failed" else ""
-    return "failed", reason or ("asv has no number that could be read" if state not in _STATES else "")
+    found = evidence.outcome(records, metric, state)
+    if found.status == "running" or found.status == "interrupted":
+        return "not run", found.reason
+    return found.status, found.reason
 
 
 def _processes(metric: str, value: float, samples: int, started: float, records: list[Record]) -> list[Process]:
     """Return what each process found, where that is on record, and else the one number that asv has."""
-    if metric == recorded.MEDIAN:
+    if metric == _MEDIAN:
         told = [
             (record.started_at, record.median_seconds, record.samples or 1, record.disturbed_share)
             for record in records
@@ -289,7 +190,7 @@ def _processes(metric: str, value: float, samples: int, started: float, records:
         told = [
             (record.started_at, float(fact), 1, None)
             for record in records
-            if record.status == "ok" and isinstance(fact := record.facts.get(metric), int | float)
+            if record.status == "ok" and isinstance(fact := (record.facts or {}).get(metric), int | float)
         ]
     told = told or [(started, value, max(1, samples), None)]
     return [

@@ -17,8 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from machmeter.machine.host import HostFacts
 from machmeter.metrics import Direction
 from machmeter.store.columns import OK, shown
+from machmeter.workload.pinned import Swept
 
 
 def short_hash(*parts: Any) -> str:
@@ -158,9 +160,9 @@ class Run:
     commit: int  # position in History.commits
     started: int  # milliseconds since 1970, the newest of its benchmarks; 0 where asv did not say
     params: Mapping[str, str]  # facts of the machine as noted with this very run
-    host: Mapping[str, Any] = field(default_factory=dict)  # facts from the evidence, {} where there is none
+    host: HostFacts | None = None  # from the evidence, None where there is none
     packages: Mapping[str, str] = field(default_factory=dict)  # installed versions from the evidence
-    swept: Mapping[str, Any] | None = None  # library and version, where a sweep measured it
+    swept: Swept | None = None  # library and version, where a sweep measured it
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
 from machmeter.history.data import Event, History, Run
+from machmeter.machine.host import HostFacts
 
 Difference = tuple[str, str, str]  # name, old, new; "" where it was absent
 
-# How a fact of the host in the evidence is called, and where it is found.
-_HOST = (
-    ("CPU", ("cpu", "model")),
-    ("physical cores", ("cpu", "physical_cores")),
-    ("thread budget", ("thread_budget",)),
-    ("CPU quota", ("limits", "cpu_quota")),
-    ("kernel", ("kernel",)),
-    ("driver", ("gpu", "driver")),
-    ("GPU", ("gpu", "name")),
-    ("frequency governor", ("governor",)),
-    ("turbo disabled", ("turbo_disabled",)),
-    ("huge pages", ("transparent_huge_pages",)),
+# How a fact of the host in the evidence is called, and where it is found. What an old file lacks is no fact.
+_HOST: tuple[tuple[str, Callable[[HostFacts], str | float | None]], ...] = (
+    ("CPU", lambda host: host.cpu.model),
+    ("physical cores", lambda host: host.cpu.physical_cores or None),
+    ("thread budget", lambda host: host.thread_budget),
+    ("CPU quota", lambda host: host.limits.cpu_quota),
+    ("kernel", lambda host: host.kernel),
+    ("frequency governor", lambda host: host.governor),
+    ("turbo disabled", lambda host: host.turbo_disabled),
+    ("huge pages", lambda host: host.transparent_huge_pages),
 )
 
 # The same of what asv notes of a machine. Memory is left out: it is a few bytes off after every start.
@@ -59,7 +57,7 @@ def between_runs(history: History) -> Iterator[Event]:
 
 def facts(run: Run) -> dict[str, str]:
     """Return what is on record of the host of `run` that bears on its numbers: from the evidence, else from asv."""
-    found = {**noted(run), **recorded(run.host)}
+    found = {**noted(run), **(recorded(run.host) if run.host else {})}
     if "kernel" in found:
         found.pop("system", None)  # the kernel, once more
     return found
@@ -77,9 +75,9 @@ def host(old: Run, new: Run) -> list[Difference]:
     return [(name, fact, second[name]) for name, fact in first.items() if second.get(name, fact) != fact]
 
 
-def recorded(host: Mapping[str, Any]) -> dict[str, str]:
+def recorded(host: HostFacts) -> dict[str, str]:
     """Return the facts of the machine `host`, as the evidence has it, under the names by which they are shown."""
-    return {name: fact for name, path in _HOST if (fact := _fact(host, path))}
+    return {name: fact for name, look in _HOST if (fact := _text(look(host)))}
 
 
 def noted(run: Run) -> dict[str, str]:
@@ -102,8 +100,5 @@ def text(differences: list[Difference]) -> str:
     return ", ".join(told + ([f"{len(differences) - _NAMED} more"] if len(differences) > _NAMED else []))
 
 
-def _fact(host: Mapping[str, Any], path: tuple[str, ...]) -> str:
-    found: Any = host
-    for name in path:
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return "" if found is None else str(found).strip()
+def _text(fact: str | float | None) -> str:
+    return "" if fact is None else str(fact).strip()

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Iterable, Mapping
-from typing import Any
 
 from machmeter.machine import host
 
@@ -50,24 +48,13 @@ def _children_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def known_quiet(record: Mapping[str, Any]) -> bool:
+def known_quiet(share: float | None) -> bool:
     """Return whether it is on record that nobody disturbed a measurement: what nobody looked at is not."""
-    return record.get(SHARE) is not None and note(record) is None
+    return share is not None and note(share) is None
 
 
-def disturbed_cells(runs: Iterable[Mapping[str, Any]]) -> set[str]:
-    """Return the names of the cells (and rungs) in the evidence of `runs` during which others had the CPUs."""
-    return {
-        name
-        for run in runs
-        for name, processes in run.get("cells", {}).items()
-        if any(note(record) for record in processes.values())
-    }
-
-
-def note(record: Mapping[str, Any]) -> str | None:
-    """Return what to say of a measurement with this evidence where others had too much of the CPUs, or None."""
-    share = record.get(SHARE)
+def note(share: float | None) -> str | None:
+    """Return what to say of a measurement during which others had this share of the CPUs, None if it was not much."""
     if share is None or share <= TOO_MUCH:
         return None
     return f"{MARK}other programs had {100 * share:.0f} % of the CPUs while it was timed"

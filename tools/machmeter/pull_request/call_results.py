@@ -7,18 +7,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
-from machmeter import json_shape
 from machmeter.compare import comparable
 from machmeter.compare.documents import Status
-from machmeter.machine import disturbance, host
+from machmeter.machine import host
 from machmeter.measure import settling
+from machmeter.measure.evidence_shape import Record, Run
 from machmeter.pull_request.checkouts import Built, Place
 from machmeter.pull_request.plan import TIMING_METRIC, Item, Key
-from machmeter.store import asv_files, recorded, values
-from machmeter.store.columns import SKIPPED, UNREADABLE
+from machmeter.store import asv_files, evidence, values
+from machmeter.store.columns import FAILED
 from machmeter.store.values import Value
+from machmeter.workload import names
+
+Cells = Mapping[str, Mapping[str, Record]]  # the records of a run, by cell and process
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +47,7 @@ def outcomes(
 
     `around` is the share of the CPUs that others had during the whole call, for what has no share on record.
     """
-    measured, cells = _measured(place), run(place, run_name).get("cells", {})
+    measured, cells = _measured(place), run(place, run_name).cells
     return {
         item.key: _outcome(item, _value(measured, item), cells, before.get(item.key, 0), said, around) for item in items
     }
@@ -53,12 +55,12 @@ def outcomes(
 
 def openings(place: Place, items: Iterable[Item], run_name: str, around: float | None) -> dict[Key, Outcome]:
     """Return how long the processes that timed `items` took to load and to call for the first time."""
-    cells = run(place, run_name).get("cells", {})
+    cells = run(place, run_name).cells
     return {
         (item.cell, name): Outcome(status="ok", value=seconds, disturbed=None if around is None else min(1.0, around))
         for item in items
         if item.metric == TIMING_METRIC
-        for name, seconds in (_record(item, cells).get("opening_seconds") or {}).items()
+        for name, seconds in _openings(_own(item, cells)).items()
     }
 
 
@@ -71,20 +73,19 @@ def seconds(place: Place, item: Item) -> float:
 def _outcome(
     item: Item,
     found: Value | None,
-    cells: Mapping[str, Any],
+    cells: Cells,
     before: int,
     said: str,
     around: float | None,
 ) -> Outcome:
-    record = _record(item, cells)
-    if found is not None and found.state == SKIPPED:
-        return Outcome(status="n/a", reason=_reason(record, "the benchmark skips it"))
-    if found is None or found.number is None:
-        unreadable = found is not None and found.state == UNREADABLE
-        why = "asv has no number that could be read" if unreadable else said or "the process failed and did not say why"
-        return Outcome(status="failed", reason=_reason(record, why))
+    told = evidence.outcome(_records(item, cells), item.metric, found.state if found else FAILED)
+    if told.status == "failed":
+        return Outcome(status="failed", reason=(told.reason or said or "the process failed and did not say why")[:1000])
+    if told.status != "ok" or found is None or found.number is None:  # asv was asked for it, and skipped it
+        return Outcome(status="n/a", reason=(told.reason or "the benchmark skips it")[:1000])
     new = found.samples[before:] if len(found.samples) > before else found.samples
-    share = record.get(disturbance.SHARE)
+    record = _own(item, cells)
+    share = record.disturbed_share if record else None
     share = around if share is None else share
     return Outcome(
         status="ok",
@@ -94,17 +95,18 @@ def _outcome(
     )
 
 
-def _reason(record: Mapping[str, Any], otherwise: str) -> str:
-    return str(record.get("reason") or otherwise)[:1000]
+def _records(item: Item, cells: Cells) -> list[Record]:
+    return list(cells.get(names.in_evidence(item.cell, item.metric), {}).values())
 
 
-def _record(item: Item, cells: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the newest record of the process that measured `item`, {} where there is none."""
-    name = recorded.name(item.cell, item.metric)
-    records = sorted(cells.get(name, {}).values(), key=lambda record: int(record.get("order", 0)))
-    own = [record for record in records if record.get("benchmark") == item.metric]
-    bad = [record for record in records if record.get("status") != "ok"]
-    return dict((own[-1:] or bad[-1:] or [{}])[0])
+def _own(item: Item, cells: Cells) -> Record | None:
+    """Return the newest record of the process that measured `item`, None where there is none."""
+    own = [record for record in _records(item, cells) if record.benchmark == item.metric]
+    return max(own, key=lambda record: record.order, default=None)
+
+
+def _openings(record: Record | None) -> Mapping[str, float]:
+    return (record.opening_seconds if record else None) or {}
 
 
 def _value(measured: Mapping[str, Sequence[Value]], item: Item) -> Value | None:
@@ -141,24 +143,23 @@ def environment(place: Place) -> str:
     return ""
 
 
-def run(place: Place, run_name: str) -> dict[str, Any]:
-    """Return what the evidence has of a run, {} where there is none: not every benchmark keeps it."""
+def run(place: Place, run_name: str) -> Run:
+    """Return what the evidence has of a run, an empty one where there is none: not every benchmark keeps it."""
     for path in sorted((place.kept / "evidence").glob(f"*/{place.commit[:8]}-*.json")):
-        content = settling.settle_file(path) or {"runs": {}}
-        if found := content["runs"].get(run_name):
-            return dict(found)
-    return {}
+        settling.settle_file(path)
+        file = evidence.read(path, samples=False)
+        if file and run_name in file.runs:
+            return file.runs[run_name]
+    return Run()
 
 
 def facts(built: Built, run_name: str) -> tuple[dict[str, str], dict[str, str]]:
     """Return the facts of the machine and the installed versions, from the evidence, or as they are seen from here."""
     known = run(built.place, run_name)
-    if known.get("host"):
-        return comparable.facts(known["host"]), dict(known.get("versions") or {})
+    if told := evidence.host(known):
+        return comparable.facts(told), dict(known.versions)
     folders = [*(built.place.work / "env").glob("*/lib/python*/site-packages")]
-    return comparable.facts(json_shape.encode(host.facts())), _installed(
-        [*folders, *([built.libraries] if built.libraries else [])]
-    )
+    return comparable.facts(host.facts()), _installed([*folders, *([built.libraries] if built.libraries else [])])
 
 
 def _installed(folders: Iterable[Path]) -> dict[str, str]:

@@ -17,7 +17,6 @@ from pathlib import Path
 from machmeter import asv_names
 from machmeter.errors import DiskFull, Unsupported, from_os_error
 from machmeter.isolation import in_child
-from machmeter.machine import disturbance
 from machmeter.measure import peak
 from machmeter.running import asv, configurations, waiting
 from machmeter.running.selection import Part
@@ -94,9 +93,9 @@ def run(
 
 def _disturbed(part: Part, project: Path, run_name: str) -> list[str]:
     """Return the patterns of those cells of `part` during which other programs had the CPUs."""
-    contents = evidence.read_folder(asv_names.results_folder(project), asv_names.machine_name())
-    runs = [content["runs"][run_name] for content in contents if run_name in content["runs"]]
-    found = disturbance.disturbed_cells(runs)
+    files = evidence.read_folder(asv_names.results_folder(project), asv_names.machine_name())
+    runs = [file.runs[run_name] for file in files if run_name in file.runs]
+    found = evidence.disturbed_cells(runs)
     return [pattern for pattern, cell in zip(part.patterns, part.cells, strict=True) if cell.key() in found]
 
 

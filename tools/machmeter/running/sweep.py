@@ -23,9 +23,9 @@ from typing import Any
 from machmeter import asv_names, backends, json_shape, metrics
 from machmeter.errors import BadSetting, DiskFull, MachmeterError, NothingSelected, RunFailed
 from machmeter.isolation import in_child
-from machmeter.machine import disturbance
 from machmeter.measure import settling
 from machmeter.measure.current_run import AsvRun
+from machmeter.measure.evidence_shape import Run
 from machmeter.measure.recorder import Recorder
 from machmeter.running import asv, configurations, selection, waiting
 from machmeter.running.libraries import Library
@@ -180,10 +180,9 @@ class _Version:
     def disturbed(self, measured: Iterable[Cell]) -> list[Cell]:
         """Return those of the cells just `measured` during which other programs had the CPUs."""
         path = asv_names.evidence_file(self._results, asv_names.machine_name(), self._commit, self._environment)
-        runs = (settling.read(path) or {"runs": {}})["runs"].values()
-        nothing: dict[str, Any] = {"cells": {}}
-        newest = max(runs, key=lambda run: str(run.get("started", "")), default=nothing)
-        found = disturbance.disturbed_cells([newest])
+        file = evidence.read(path, samples=False)
+        newest = max(file.runs.values() if file else (), key=lambda run: run.started, default=Run())
+        found = evidence.disturbed_cells([newest])
         return [cell for cell in measured if cell.key() in found]
 
     def measure(self, remaining: list[Cell], output: Any, say: Say) -> Counter[str]:
@@ -218,8 +217,8 @@ class _Version:
             project=self._project,
             results=self._results,
         )
-        content = settling.read(run.evidence_file) or {"runs": {}}
-        started = content["runs"].get(name, {"cells": {}})["cells"]
+        file = evidence.read(run.evidence_file, samples=False)
+        started = file.runs[name].cells if file and name in file.runs else {}
         if silent := [cell.key() for cell in remaining if cell.key() not in started]:
             Recorder(run).never_started(silent, reason, self._swept)
 
@@ -270,18 +269,18 @@ def environment_name(library: str, version: str) -> str:
     return str(get_env_name("virtualenv", _python(), {library: version}, {}))
 
 
-def is_measured(run: Mapping[str, Any], cell: Cell, swept: pinned.Swept, digest: str | None) -> bool:
+def is_measured(run: Run, cell: Cell, swept: pinned.Swept, digest: str | None) -> bool:
     """Return whether `run` (of the evidence) has latency and answers of `cell`, from the artifact with `digest`."""
-    records = list(run["cells"].get(cell.key(), {}).values())
-    of = run.get("swept") or {}
-    if (of.get("library"), of.get("version")) != (swept.library, swept.version):
+    records = list(run.cells.get(cell.key(), {}).values())
+    of = run.swept or pinned.Swept()
+    if (of.library, of.version) != (swept.library, swept.version):
         return False
     answers = [metric.benchmark for metric, _ in metrics.in_table("versions")]
     return (
-        all(record.get("status") == "ok" for record in records)
-        and any(record.get("samples") for record in records)
-        and any(name in record.get("facts", {}) for record in records for name in answers)
-        and (digest is None or all(record["artifact"]["digest"] == digest for record in records))
+        all(record.status == "ok" for record in records)
+        and any(record.samples for record in records)
+        and any(name in (record.facts or {}) for record in records for name in answers)
+        and (digest is None or all(record.artifact and record.artifact.digest == digest for record in records))
     )
 
 

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from machmeter import asv_names, metrics
 from machmeter.errors import RunFailed
 from machmeter.measure import settling, tell
+from machmeter.measure.evidence_shape import Record
 from machmeter.store import evidence
 
 RUN = "MACHMETER_RUN"  # the variable with the name of a run
@@ -58,11 +59,11 @@ def hear(say: Say, total: int) -> Iterator[tuple[Listener, dict[str, str]]]:
             listener.stop()
 
 
-def endings(project: Path, run_name: str) -> dict[str, dict[str, Any]]:
+def endings(project: Path, run_name: str) -> dict[str, Record]:
     """Settle the evidence of a run, and return the record of each cell in which a process failed or died."""
-    endings: dict[str, dict[str, Any]] = {}
+    endings: dict[str, Record] = {}
     for cell, processes in _records(project, run_name):
-        bad = [record for record in processes if record["status"] != "ok"]
+        bad = [record for record in processes if record.status != "ok"]
         if bad:
             endings[cell] = bad[-1]
     return endings
@@ -70,17 +71,11 @@ def endings(project: Path, run_name: str) -> dict[str, dict[str, Any]]:
 
 def tally(project: Path, run_name: str, part: Iterable[Measured]) -> Counter[str]:
     """Return how many cells of `part` are "ok", "n/a" or "failed" in a run; one that never began is failed."""
-    found: dict[str, set[str]] = {}
+    found: dict[str, list[Record]] = {}
     for cell, processes in _records(project, run_name):
-        found.setdefault(cell, set()).update(record["status"] for record in processes)
-    return Counter(_outcome(found.get(cell.key(), set())) for cell in part)
-
-
-def _outcome(statuses: set[str]) -> str:
-    """Return what a cell is whose processes are `statuses`."""
-    if not statuses or statuses - {"ok", "n/a"}:
-        return "failed"
-    return "ok" if "ok" in statuses else "n/a"
+        found.setdefault(cell, []).extend(processes)
+    outcomes = (evidence.outcome(found.get(cell.key(), [])).status for cell in part)
+    return Counter(status if status in ("ok", "n/a") else "failed" for status in outcomes)
 
 
 def check_measured(counts: Counter[str]) -> None:
@@ -90,14 +85,15 @@ def check_measured(counts: Counter[str]) -> None:
         raise RunFailed(f"nothing could be measured: {counts['failed']} failed{others}; the reasons are above")
 
 
-def _records(project: Path, run_name: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def _records(project: Path, run_name: str) -> Iterator[tuple[str, list[Record]]]:
     """Settle the evidence of a run, and yield each cell with the records of its processes."""
     folder = asv_names.evidence_folder(asv_names.results_folder(project)) / asv_names.machine_name()
     for path in folder.glob("*.json"):
         if evidence.is_pulled(path):
             continue
-        content = settling.settle_file(path) or {"runs": {}}
-        for cell, processes in content["runs"].get(run_name, {"cells": {}})["cells"].items():
+        settling.settle_file(path)
+        file = evidence.read(path, samples=False)
+        for cell, processes in file.runs[run_name].cells.items() if file and run_name in file.runs else ():
             yield cell, list(processes.values())
 
 
@@ -124,12 +120,13 @@ class Listener(threading.Thread):
         os.write(self._descriptor, b'{"stop": true}\n')
         self.join()
 
-    def tell_silent(self, part: Iterable[Measured], endings: dict[str, dict[str, Any]]) -> None:
+    def tell_silent(self, part: Iterable[Measured], endings: dict[str, Record]) -> None:
         """Say what became of the cells whose processes died without a word."""
         for cell in part:
             record = endings.get(cell.key())
             if record and cell.key() not in self._done:
-                self._tell({"cell": cell.key(), "batch": cell.batch, **record})
+                told = {"benchmark": record.benchmark, "status": record.status, "reason": record.reason}
+                self._tell({"cell": cell.key(), "batch": cell.batch, **told})
 
     def _tell(self, event: dict[str, Any]) -> None:
         cell, failed = event["cell"], event.get("status") != "ok"

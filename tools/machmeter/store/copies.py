@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from machmeter.measure.evidence_shape import Run
 from machmeter.store.columns import SKIPPED
 
 
@@ -36,3 +37,9 @@ def newest(again: NDArray[np.bool_], state: NDArray[np.uint8], started: NDArray[
     best = np.append(group_in_order[1:] != group_in_order[:-1], True)
     counts[ordered] = ordered[best][np.searchsorted(group_in_order[best], group_in_order)]
     return counts
+
+
+def progress(run: Run) -> tuple[int, int]:
+    """Return what is compared between two states of one run: how many records it has, and how many of them ended."""
+    records = [record for processes in run.cells.values() for record in processes.values()]
+    return len(records), sum(record.status != "running" for record in records)

@@ -7,22 +7,24 @@ the processes were started) is in the evidence, so that is what is read.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from machmeter import asv_names, json_shape, metrics
 from machmeter.machine import disturbance
+from machmeter.machine.host import HostFacts
 from machmeter.measure import ladder_classes
+from machmeter.measure.evidence_shape import Record, Run
 from machmeter.metrics import Metric
 from machmeter.store import evidence
 from machmeter.tables import columns
-from machmeter.tables.cells_table import Status
+from machmeter.tables.cells_found import Status
 from machmeter.text.numbers import throughput_digits
 from machmeter.workload import launch
 from machmeter.workload.launch import Launch
-from machmeter.workload.rungs import LAUNCH_KEYS, Rung, settings
+from machmeter.workload.rungs import LAUNCH_KEYS, Rung, Settings, settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +79,7 @@ class LadderTable:
 
     machine: str
     model: str
-    host: Mapping[str, Any]
+    host: HostFacts | None
     rows: tuple[LadderRow, ...]
     notes: tuple[str, ...]
 
@@ -86,7 +88,7 @@ class LadderTable:
         return {
             "machine": self.machine,
             "model": self.model,
-            "host": dict(self.host),
+            "host": json_shape.encode(self.host) if self.host else {},
             "rows": [row.as_json() for row in self.rows],
             "notes": list(self.notes),
         }
@@ -96,8 +98,8 @@ class LadderTable:
 class _Found:
     """The record of one rung, and the run it is from."""
 
-    record: Mapping[str, Any]
-    run: Mapping[str, Any]
+    record: Record
+    run: Run
     commit: str
     environment: str
 
@@ -107,13 +109,12 @@ class _Found:
 
         What could not run elsewhere hides nothing that was measured, and what was disturbed nothing that was not.
         """
-        decided = self.record["status"] in ("ok", "failed")
-        return decided, disturbance.known_quiet(self.record), self.record.get("started_at", 0.0)
+        decided = self.record.status in ("ok", "failed")
+        return decided, disturbance.known_quiet(self.record.disturbed_share), self.record.started_at
 
     def is_of(self, rung: Rung, rungs: Mapping[str, Rung]) -> bool:
         """Return whether the record is of the rung as it is defined now, and not of another of the same name."""
-        recorded = self.record.get("settings")
-        return recorded is None or recorded == json_shape.encode(settings(rung, rungs))
+        return self.record.settings in (None, settings(rung, rungs))
 
 
 def build(
@@ -126,37 +127,37 @@ def build(
     folder = (evidence_folder or asv_names.evidence_folder(results)) / machine
     listed = list(rungs)
     found, notes = _newest(folder, model, {rung.name: rung for rung in listed})
-    speeds = {
-        name: speed for name, item in found.items() if (speed := item.record.get("images_per_second")) and _ok(item)
+    speeds = {name: speed for name, item in found.items() if (speed := item.record.images_per_second) and _ok(item)}
+    comparable = {
+        name: speed for name, speed in speeds.items() if not disturbance.note(found[name].record.disturbed_share)
     }
-    comparable = {name: speed for name, speed in speeds.items() if not disturbance.note(found[name].record)}
     rows = tuple(_row(rung, found.get(rung.name), speeds, comparable, listed[0].name) for rung in listed)
-    newest = max((item.run for item in found.values()), key=lambda run: str(run.get("started", "")), default={})
-    if len({item.run["host"]["cpu"]["model"] for item in found.values() if _ok(item)}) > 1:
+    newest = max((item.run for item in found.values()), key=lambda run: run.started, default=Run())
+    if len({item.run.host.cpu.model for item in found.values() if _ok(item)}) > 1:
         notes.append("the rungs were measured on different CPU models: their ratios mean nothing")
-    if len({item.run["host"]["thread_budget"] for item in found.values() if _ok(item)}) > 1:
+    if len({item.run.host.thread_budget for item in found.values() if _ok(item)}) > 1:
         notes.append("the rungs were measured with different numbers of threads")
-    return LadderTable(machine=machine, model=model, host=newest.get("host", {}), rows=rows, notes=tuple(notes))
+    return LadderTable(machine=machine, model=model, host=evidence.host(newest), rows=rows, notes=tuple(notes))
 
 
 def _ok(item: _Found) -> bool:
-    return bool(item.record["status"] == "ok")
+    return item.record.status == "ok"
 
 
 def _newest(folder: Path, model: str, rungs: Mapping[str, Rung]) -> tuple[dict[str, _Found], list[str]]:
     """Return the record that decides for each rung of `model`, by the rung's name, and what was left out."""
     found: dict[str, _Found] = {}
-    contents, notes = evidence.read_all(folder)
+    files, notes = evidence.read_all(folder)
     prefix = ladder_classes.key(model, "")[:-1]
-    for content in contents:
-        for run in content["runs"].values():
-            for key, processes in run["cells"].items():
+    for file in files:
+        for run in file.runs.values():
+            for key, processes in run.cells.items():
                 if not key.startswith(prefix):
                     continue
                 name = key.removeprefix(prefix).removesuffix(")")
                 for record in processes.values():
-                    item = _Found(record=record, run=run, commit=content["commit"], environment=content["environment"])
-                    if record["status"] == "interrupted" or name not in rungs or not item.is_of(rungs[name], rungs):
+                    item = _Found(record=record, run=run, commit=file.commit, environment=file.environment)
+                    if record.status == "interrupted" or name not in rungs or not item.is_of(rungs[name], rungs):
                         continue
                     if name not in found or item.claim > found[name].claim:
                         found[name] = item
@@ -170,47 +171,47 @@ def _row(
     if item is None:
         return LadderRow(rung=rung.name, title=rung.title, on=rung.on, status="not run", reason="not measured yet")
     record = item.record
-    recorded = record.get("settings", {})
-    named = {
-        "rung": rung.name,
-        "title": rung.title,
-        "on": rung.on,
-        "status": record["status"],
-        "reason": record.get("reason", "") or disturbance.note(record) or "",
-        "batch": recorded.get("batch"),
-        "backend": recorded.get("backend", ""),
-        "commit": item.commit[:8],
-        "environment": item.environment,
-    }
-    if record["status"] != "ok":
-        return LadderRow(**named)
-    speed, instances = speeds[rung.name], record["instances"]
-    seconds = sorted(record.get("call_seconds", ()))
-    tail = metrics.percentile(seconds, 0.95)
-    huge = [worker["proof"]["huge_page_bytes"] for worker in instances]
-    return LadderRow(
-        **named,
-        precision=instances[0].get("precision", recorded.get("precision", "")),
-        requested=recorded.get("precision", ""),
-        options=tuple(recorded.get("options", {}).values()),
-        threads=instances[0].get("threads"),
-        artifact="/".join(instances[0]["artifact"][part] for part in ("kind", "key")),
+    recorded = record.settings or Settings()
+    row = LadderRow(
+        rung=rung.name,
+        title=rung.title,
+        on=rung.on,
+        status="not run" if record.status == "interrupted" else record.status,
+        reason=record.reason or disturbance.note(record.disturbed_share) or "",
+        batch=recorded.batch or None,
+        backend=recorded.backend,
+        commit=item.commit[:8],
+        environment=item.environment,
+    )
+    instances = record.instances or ()
+    if record.status != "ok" or not instances:
+        return row
+    speed, first_one = speeds[rung.name], instances[0]
+    tail = metrics.percentile(sorted(record.call_seconds or ()), 0.95)
+    huge = [one.proof.huge_page_bytes for one in instances]
+    started = {name: value for name in sorted(LAUNCH_KEYS) if (value := getattr(recorded, name)) is not None}
+    artifact = first_one.artifact
+    return replace(
+        row,
+        precision=first_one.precision or recorded.precision,
+        requested=recorded.precision,
+        options=tuple((recorded.options or {}).values()),
+        threads=first_one.threads,
+        artifact=f"{artifact.kind}/{artifact.key}" if artifact else "",
         command=launch.shell(
-            Launch(**{name: value for name, value in recorded.items() if name in LAUNCH_KEYS}),
-            [worker["proof"]["cpus"] for worker in instances],
-            instances[0]["proof"]["variables"],
+            Launch(**started), [list(one.proof.cpus) for one in instances], dict(first_one.proof.variables)
         ),
         images_per_second=round(speed, throughput_digits(speed)),
         times_below=_ratio(comparable.get(rung.name), comparable.get(rung.on or "")),
         times_first=_ratio(comparable.get(rung.name), comparable.get(first)),
-        p50_ms=round(1e3 * record["median_seconds"], 2),
+        p50_ms=round(1e3 * (record.median_seconds or 0.0), 2),
         p95_ms=None if tail is None else round(1e3 * tail, 2),
         facts=columns.facts("ladder", partial(_fact, record), whole=True),
         instances=len(instances),
-        launch={name: value for name, value in recorded.items() if name in LAUNCH_KEYS},
-        huge_pages_mb=_megabytes(sum(huge)) if None not in huge else None,
-        memory_bound=all(worker["proof"]["memory_binding"]["bound"] for worker in instances),
-        torch=item.run.get("versions", {}).get("torch"),
+        launch=started,
+        huge_pages_mb=None if None in huge else _megabytes(sum(size or 0 for size in huge)),
+        memory_bound=all(one.proof.memory_binding.bound for one in instances),
+        torch=item.run.versions.get("torch"),
     )
 
 
@@ -218,10 +219,10 @@ def _ratio(speed: float | None, base: float | None) -> float | None:
     return round(speed / base, 2) if speed and base else None
 
 
-def _fact(record: Mapping[str, Any], metric: Metric) -> float | None:
+def _fact(record: Record, metric: Metric) -> float | None:
     """Return what a record says of a metric; memory is that of all instances together."""
     if metric.evidence == "peak_resident_bytes":
-        return record.get(f"instances_{metric.evidence}")
+        return record.instances_peak_resident_bytes
     return metric.recorded(record)
 
 

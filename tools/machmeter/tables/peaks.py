@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from machmeter.measure import peak
+from machmeter.measure.evidence_shape import Record, Run
 from machmeter.store.values import ResultFile, Value
 
 PRECISIONS = peak.PRECISIONS
@@ -47,12 +48,12 @@ def share(operations_per_image: float | None, images_per_second: float | None, p
     return operations_per_image * images_per_second / peak_rate
 
 
-def records(runs: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+def records(runs: Iterable[Run]) -> dict[str, Record]:
     """Return what the newest of `runs` (of the evidence) put on record of each precision, and of "memory"."""
-    found: dict[str, Mapping[str, Any]] = {}
-    for run in sorted(runs, key=lambda run: str(run.get("started", ""))):
+    found: dict[str, Record] = {}
+    for run in sorted(runs, key=lambda run: run.started):
         for what in (*PRECISIONS, MEMORY):
-            for record in run.get("cells", {}).get(peak.key(what), {}).values():
+            for record in run.cells.get(peak.key(what), {}).values():
                 found[what] = record
     return found
 
@@ -86,21 +87,19 @@ class Limits:
         }
 
 
-def limits(
-    files: Iterable[ResultFile], runs: Iterable[Mapping[str, Any]], operations: Mapping[str, float | None]
-) -> Limits:
+def limits(files: Iterable[ResultFile], runs: Iterable[Run], operations: Mapping[str, float | None]) -> Limits:
     """Return the limits of the machine whose result `files` and `runs` of evidence these are."""
     found = records(runs)
     how = {what: _how(what, record) for what, record in found.items()}
     return Limits(rates=newest(files), how=how, operations=operations)
 
 
-def _how(what: str, record: Mapping[str, Any]) -> str:
-    if record.get("status") != "ok":
-        return f"{record.get('status')}: {record.get('reason')}"
-    size = record.get("size", 0)
+def _how(what: str, record: Record) -> str:
+    if record.status != "ok":
+        return f"{record.status}: {record.reason}"
+    size = record.size or 0
     large = f"arrays of {size / 1e6:.0f} MB" if what == MEMORY else f"{size} × {size}"
-    return f"{record.get('kernel')}, {large}"
+    return f"{record.kernel}, {large}"
 
 
 def lines(found: Limits) -> list[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
 from rich.console import Console, Group
 from rich.text import Text
 
+from machmeter.machine.host import HostFacts
 from machmeter.tables import columns
 from machmeter.tables.cells_table import Row, Table
 from machmeter.tables.columns import TextColumn
@@ -86,17 +87,15 @@ def _answers(row: Row) -> str:
     return f" ({', '.join(columns.in_words(row.facts, 'cells'))})"
 
 
-def machine_lines(machine: str, host: Mapping[str, Any]) -> list[str]:
+def machine_lines(machine: str, host: HostFacts | None) -> list[str]:
     """Return what a reader must know of the machine."""
-    processor = host.get("cpu", {})
-    if not processor:
+    if host is None:
         return [f"machine {machine}"]
-    limits = host.get("limits", {})
-    quota = f", quota {limits['cpu_quota']:g} CPUs" if limits.get("cpu_quota") else ""
+    quota = f", quota {host.limits.cpu_quota:g} CPUs" if host.limits.cpu_quota else ""
     return [
-        f"machine {machine}: {processor['model']}, {processor['physical_cores']} cores{quota}, "
-        f"{host.get('thread_budget')} threads for every backend",
-        f"CPU features: {' '.join(processor['features'])}",
+        f"machine {machine}: {host.cpu.model}, {host.cpu.physical_cores} cores{quota}, "
+        f"{host.thread_budget} threads for every backend",
+        f"CPU features: {' '.join(host.cpu.features)}",
     ]
 
 

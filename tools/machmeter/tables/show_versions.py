@@ -45,7 +45,7 @@ def print_versions(versions: Versions, console: Console, width: int = 0) -> None
     rows = [row for item in versions.series for row in item.rows]
     chosen, left_out = columns.fit(columns.in_terminal(_COLUMNS, "versions", rows), rows, width)
     host = versions.host
-    processor = f": {host['cpu']['model']}, {host.get('thread_budget')} threads" if host.get("cpu") else ""
+    processor = f": {host.cpu.model}, {host.thread_budget} threads" if host else ""
     console.print(f"machine {versions.machine}{processor}", highlight=False, soft_wrap=True, markup=False)
     console.print(
         "change: of images/s, against the version above it that has an undisturbed number.",

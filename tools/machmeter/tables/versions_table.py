@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from machmeter import asv_names, json_shape, metrics
-from machmeter.machine import disturbance
-from machmeter.metrics import Metric
+from machmeter.machine.host import HostFacts
+from machmeter.measure.evidence_shape import Run
 from machmeter.store import evidence
 from machmeter.tables import columns
-from machmeter.tables.cells_table import Status
+from machmeter.tables.attempts import Attempt
+from machmeter.tables.cells_found import Status
 from machmeter.text.numbers import throughput_digits
 from machmeter.text.release_order import in_order
-from machmeter.workload import cells, models, pinned
+from machmeter.workload import cells, models
 from machmeter.workload.cells import Cell
 
 # Artifacts that every version compiles for itself.
@@ -72,7 +73,7 @@ class Versions:
     """All series of one machine."""
 
     machine: str
-    host: Mapping[str, Any]  # as the newest run found it
+    host: HostFacts | None  # as the newest run found it
     series: tuple[Series, ...]
     notes: tuple[str, ...]
 
@@ -80,90 +81,10 @@ class Versions:
         """Return the table as plain data."""
         return {
             "machine": self.machine,
-            "host": dict(self.host),
+            "host": json_shape.encode(self.host) if self.host else {},
             "series": [item.as_json() for item in self.series],
             "notes": list(self.notes),
         }
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Attempt:
-    """What one run found of one cell with one version."""
-
-    version: str
-    released: str | None
-    commit: str
-    run: Mapping[str, Any]
-    records: tuple[Mapping[str, Any], ...]
-
-    @property
-    def when(self) -> float:
-        return max((float(record.get("started_at", 0.0)) for record in self.records), default=0.0)
-
-    @property
-    def telling(self) -> bool:
-        """Return whether it was not only interrupted: that says nothing of the version."""
-        return self.outcome()[0] != "not run"
-
-    def outcome(self) -> tuple[Status, str]:
-        """Return status and reason. A version that is not the one installed has no number."""
-        installed = self.run.get("versions") or {}
-        if installed and (problem := json_shape.decode(pinned.Swept, self.run["swept"]).falsehood(installed)):
-            return "failed", problem
-        reasons = {record["status"]: record.get("reason", "") for record in self.records}
-        for status in ("failed", "n/a", "running"):
-            if status in reasons:
-                return status, reasons[status]
-        if self._timed() is None or "interrupted" in reasons:
-            return "not run", reasons.get("interrupted", "") or "its latency was not timed"
-        return "ok", ""
-
-    @property
-    def quiet(self) -> bool:
-        """Return whether it is on record that nobody disturbed it: what nobody looked at is not."""
-        timed = self._timed()
-        return timed is not None and disturbance.known_quiet(timed)
-
-    def disturbed(self) -> str | None:
-        """Return what to say where other programs had the CPUs meanwhile: such a number proves no change."""
-        timed = self._timed()
-        return disturbance.note(timed) if timed else None
-
-    def seconds(self) -> float | None:
-        """Return the median seconds of a call, or None where there is no number."""
-        timed = self._timed()
-        return float(timed["median_seconds"]) if timed and self.outcome()[0] == "ok" else None
-
-    def fact(self, *path: str) -> Any:
-        """Return what any of the records says under `path`, or None."""
-        for record in self.records:
-            found: Any = record
-            for name in path:
-                found = found.get(name) if isinstance(found, Mapping) else None
-            if found is not None:
-                return found
-        return None
-
-    def digest(self) -> str | None:
-        found = self.fact("artifact", "digest")
-        return None if found is None else str(found)
-
-    def samples(self) -> int | None:
-        timed = self._timed()
-        return int(timed["samples"]) if timed else None
-
-    def measured(self, metric: Metric) -> float | None:
-        """Return what is on record of a metric; what only a process of its own can tell, of that process alone."""
-        if self.seconds() is None and metric.evidence:
-            return None
-        for record in self.records:
-            alone = metric.evidence and record.get("benchmark") != metric.benchmark
-            if not alone and (found := metric.recorded(record)) is not None:
-                return found
-        return None
-
-    def _timed(self) -> Mapping[str, Any] | None:
-        return next((record for record in self.records if record.get("samples")), None)
 
 
 def build(
@@ -177,51 +98,51 @@ def build(
 
     The evidence is looked for beside `results` where `evidence_folder` does not say otherwise.
     """
-    attempts: dict[tuple[str, str], dict[str, list[_Attempt]]] = {}
-    newest: Mapping[str, Any] = {}
-    contents, notes = evidence.read_all((evidence_folder or asv_names.evidence_folder(results)) / machine)
+    attempts: dict[tuple[str, str], dict[str, list[Attempt]]] = {}
+    newest = Run()
+    files, notes = evidence.read_all((evidence_folder or asv_names.evidence_folder(results)) / machine, samples=False)
     names, chosen = set(libraries), set(wanted)
-    for content in contents:
-        for run in content["runs"].values():
-            told = run.get("swept")
-            if not told or (names and told["library"] not in names):
+    for file in files:
+        for run in file.runs.values():
+            told = run.swept
+            if not told or (names and told.library not in names):
                 continue
-            if run.get("started", "") >= newest.get("started", ""):
+            if run.started >= newest.started:
                 newest = run
-            for key, processes in run["cells"].items():
+            for key, processes in run.cells.items():
                 cell = cells.parse(key)
                 if cell is None or (chosen and cell.model not in chosen):
                     continue
-                attempt = _Attempt(
-                    version=told["version"],
-                    released=told.get("released"),
-                    commit=content["commit"],
+                attempt = Attempt(
+                    version=told.version,
+                    released=told.released,
+                    commit=file.commit,
                     run=run,
                     records=tuple(processes.values()),
                 )
-                attempts.setdefault((told["library"], key), {}).setdefault(attempt.version, []).append(attempt)
-    if newest.get("uncommitted_changes"):
+                attempts.setdefault((told.library, key), {}).setdefault(attempt.version, []).append(attempt)
+    if newest.uncommitted_changes:
         notes.append("the newest run measured a working tree with uncommitted changes")
     series = [
         _series(library, key, [_decisive(tried) for tried in by_version.values()])
         for (library, key), by_version in attempts.items()
     ]
     return Versions(
-        machine=machine, host=newest.get("host", {}), series=tuple(sorted(series, key=_rank)), notes=tuple(notes)
+        machine=machine, host=evidence.host(newest), series=tuple(sorted(series, key=_rank)), notes=tuple(notes)
     )
 
 
-def _decisive(tried: list[_Attempt]) -> _Attempt:
+def _decisive(tried: list[Attempt]) -> Attempt:
     """Return the newest attempt that says something, of those known to be undisturbed where there are any."""
     return max(tried, key=lambda attempt: (attempt.telling, attempt.quiet, attempt.when))
 
 
-def _series(library: str, key: str, attempts: list[_Attempt]) -> Series:
+def _series(library: str, key: str, attempts: list[Attempt]) -> Series:
     cell = cells.parse(key)
     assert cell is not None
     ordered = in_order(attempts)
     rows: list[Row] = []
-    before: _Attempt | None = None
+    before: Attempt | None = None
     for attempt in ordered:
         rows.append(_row(cell, attempt, before))
         if attempt.seconds() is not None and not attempt.disturbed():
@@ -238,7 +159,7 @@ def _series(library: str, key: str, attempts: list[_Attempt]) -> Series:
     )
 
 
-def _row(cell: Cell, attempt: _Attempt, before: _Attempt | None) -> Row:
+def _row(cell: Cell, attempt: Attempt, before: Attempt | None) -> Row:
     status, reason = attempt.outcome()
     seconds = attempt.seconds()
     comparable = (
@@ -249,7 +170,7 @@ def _row(cell: Cell, attempt: _Attempt, before: _Attempt | None) -> Row:
     )
     earlier = before.seconds() if before and comparable else None
     speed = metrics.images_per_second(seconds, cell.batch) if seconds else None
-    digest = attempt.digest()
+    digest = attempt.digest
     return Row(
         version=attempt.version,
         released=attempt.released,
@@ -266,39 +187,39 @@ def _row(cell: Cell, attempt: _Attempt, before: _Attempt | None) -> Row:
     )
 
 
-def _conditions(attempt: _Attempt) -> tuple[Any, ...]:
+def _conditions(attempt: Attempt) -> tuple[Any, ...]:
     """Return what must be equal for a percentage between two rows."""
-    same = None if attempt.fact("artifact", "kind") in _COMPILED else attempt.digest()
+    same = None if attempt.artifact.kind in _COMPILED else attempt.digest
     return same, *(look(attempt) for look in (_cpu, _threads))
 
 
-def _cpu(attempt: _Attempt) -> Any:
-    return attempt.run.get("host", {}).get("cpu", {}).get("model")
+def _cpu(attempt: Attempt) -> Any:
+    return attempt.run.host.cpu.model or None
 
 
-def _threads(attempt: _Attempt) -> Any:
-    return attempt.fact("effective", "threads")
+def _threads(attempt: Attempt) -> Any:
+    return attempt.first(lambda record: record.effective.threads if record.effective else None)
 
 
 # What may differ between runs, how it is called, and where it is found.
-_FACTS: tuple[tuple[str, Callable[[_Attempt], Any]], ...] = (
+_FACTS: tuple[tuple[str, Callable[[Attempt], Any]], ...] = (
     ("CPU", _cpu),
     ("threads", _threads),
-    ("CPU quota", lambda attempt: attempt.run.get("host", {}).get("limits", {}).get("cpu_quota")),
-    ("kernel", lambda attempt: attempt.run.get("host", {}).get("kernel")),
-    ("frequency governor", lambda attempt: attempt.run.get("host", {}).get("governor")),
-    ("huge pages", lambda attempt: attempt.run.get("host", {}).get("transparent_huge_pages")),
-    ("allocator", lambda attempt: attempt.fact("allocator")),
-    ("NumPy", lambda attempt: attempt.run.get("versions", {}).get("numpy")),
+    ("CPU quota", lambda attempt: attempt.run.host.limits.cpu_quota),
+    ("kernel", lambda attempt: attempt.run.host.kernel or None),
+    ("frequency governor", lambda attempt: attempt.run.host.governor),
+    ("huge pages", lambda attempt: attempt.run.host.transparent_huge_pages),
+    ("allocator", lambda attempt: attempt.first(lambda record: record.allocator)),
+    ("NumPy", lambda attempt: attempt.run.versions.get("numpy")),
     ("commit", lambda attempt: attempt.commit[:8]),
 )
 
 
-def _notes(measured: list[_Attempt]) -> list[str]:
+def _notes(measured: list[Attempt]) -> list[str]:
     """Return what differs between the rows beside the version."""
     notes = []
-    digests = _groups(measured, lambda attempt: (attempt.digest() or "")[:12] or None)
-    if any(attempt.fact("artifact", "kind") in _COMPILED for attempt in measured):
+    digests = _groups(measured, lambda attempt: (attempt.digest or "")[:12] or None)
+    if any(attempt.artifact.kind in _COMPILED for attempt in measured):
         notes.append("each version compiled its own artifact")
     elif len(digests) > 1:
         notes.append(f"the artifact differs, so there is no change between them: {_listed(digests)}")
@@ -308,7 +229,7 @@ def _notes(measured: list[_Attempt]) -> list[str]:
     return notes
 
 
-def _groups(measured: list[_Attempt], look: Callable[[_Attempt], Any]) -> dict[str, list[str]]:
+def _groups(measured: list[Attempt], look: Callable[[Attempt], Any]) -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {}
     for attempt in measured:
         value = look(attempt)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 FOLDER = "control."
 
+_NULL = f"{FOLDER}Null("
+
 
 def is_control(benchmark: str) -> bool:
     """Return whether the asv benchmark `benchmark` ("control.Machine.time_matrix_product") times the machine alone.
@@ -13,3 +15,12 @@ def is_control(benchmark: str) -> bool:
     """
     owner, _, method = benchmark.rpartition(".")
     return owner == f"{FOLDER}Machine" and method.startswith("time_")
+
+
+def in_evidence(cell: str, metric: str) -> str:
+    """Return under which name the evidence has `metric` of what asv calls `cell`."""
+    if metric.endswith("_offline"):
+        return f"offline.{cell.partition('.')[2]}"
+    if cell.startswith(_NULL):  # its class is called Null, and its cell by backend and model
+        return f"{FOLDER}null.ResNet50({cell.removeprefix(_NULL)}"
+    return cell

@@ -6,7 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from machmeter import json_shape
 from machmeter.history.data import Machine, Run
+from machmeter.machine.host import HostFacts
 from machmeter.site.links import commit_name
 from machmeter.site.pages.shared import Site
 from machmeter.text import numbers
@@ -35,7 +37,7 @@ def _machine(machine: Machine, runs: list[Run], site: Site) -> dict[str, Any]:
     for run in runs:
         environments.setdefault(run.environment.key, []).append(run)
     host = next(
-        (run.host for run in sorted(runs, key=lambda run: (run.started, run.commit), reverse=True) if run.host), {}
+        (run.host for run in sorted(runs, key=lambda run: (run.started, run.commit), reverse=True) if run.host), None
     )
     return {
         "name": machine.name,
@@ -79,7 +81,7 @@ def _environment(runs: list[Run], site: Site) -> dict[str, Any]:
     }
 
 
-def _facts(noted: Mapping[str, str], host: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _facts(noted: Mapping[str, str], host: HostFacts | None) -> list[tuple[str, str]]:
     """Return what is known of a machine: what asv noted, then what the evidence read from the machine itself."""
     found = []
     for name, title in _NOTED.items():
@@ -88,7 +90,7 @@ def _facts(noted: Mapping[str, str], host: Mapping[str, Any]) -> list[tuple[str,
             text = numbers.value(float(text), "bytes")
         if text:
             found.append((title, text))
-    for key, value in sorted(host.items()):
+    for key, value in sorted(json_shape.encode(host).items() if host else ()):
         if key in ("architecture", "system"):
             continue
         for name, inner in sorted(value.items()) if isinstance(value, dict) else [("", value)]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from machmeter.history.data import History, Machine
-from machmeter.measure import settling
 from machmeter.site.links import ModelLink
+from machmeter.store import evidence
 from machmeter.tables import cells_table, ladder_table, versions_table
 from machmeter.text import numbers
 from machmeter.workload import rungs
@@ -29,19 +29,19 @@ class Own:
         return names + [model for key, model in self.ladders if key == machine.key and model not in names]
 
 
-def read(history: History, results: Path, evidence: Path) -> Own:
-    """Read the tables of every machine that has evidence."""
+def read(history: History, results: Path, folder: Path) -> Own:
+    """Read the tables of every machine that has evidence in `folder`."""
     tables, ladders, swept = {}, {}, {}
     known = rungs.load()
     for machine in history.machines:
-        if not any((evidence / machine.name).glob("*.json")):
+        if not any((folder / machine.name).glob("*.json")):
             continue
-        tables[machine.key] = cells_table.build(results, machine.name, evidence_folder=evidence)
-        for model in _climbed(evidence / machine.name):
-            built = ladder_table.build(results, machine.name, model, known.values(), evidence)
+        tables[machine.key] = cells_table.build(results, machine.name, evidence_folder=folder)
+        for model in _climbed(folder / machine.name):
+            built = ladder_table.build(results, machine.name, model, known.values(), folder)
             if any(row.status == "ok" for row in built.rows):
                 ladders[machine.key, model] = built
-        found = versions_table.build(results, machine.name, evidence_folder=evidence)
+        found = versions_table.build(results, machine.name, evidence_folder=folder)
         if found.series:
             swept[machine.key] = found
     return Own(tables={key: built for key, built in tables.items() if built.rows}, ladders=ladders, versions=swept)
@@ -49,12 +49,9 @@ def read(history: History, results: Path, evidence: Path) -> Own:
 
 def _climbed(folder: Path) -> list[str]:
     """Return the models whose ladder was climbed, in alphabetical order."""
-    found = set()
-    for path in sorted(folder.glob("*.json")):
-        content = settling.read(path)
-        for run in content["runs"].values() if content else ():
-            found |= {key[len("tuning.") :].partition("(")[0] for key in run["cells"] if key.startswith("tuning.")}
-    return sorted(found)
+    files, _ = evidence.read_all(folder, samples=False)
+    names = {name for file in files for run in file.runs.values() for name in run.cells}
+    return sorted({name[len("tuning.") :].partition("(")[0] for name in names if name.startswith("tuning.")})
 
 
 def model_links(own: Own, history: History) -> tuple[ModelLink, ...]:

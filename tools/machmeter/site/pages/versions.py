@@ -69,7 +69,7 @@ def context(site: Site, own: Own) -> Context:
         machines=[
             SweptMachine(
                 name=machine.name,
-                host=built.host.get("cpu", {}).get("model", ""),
+                host=built.host.cpu.model if built.host else "",
                 notes=list(built.notes),
                 libraries=[_library(name, built) for name in dict.fromkeys(item.library for item in built.series)],
             )
