@@ -11,7 +11,7 @@ from machmeter.measure.evidence_shape import Record, Run
 from machmeter.metrics import Metric
 from machmeter.store import evidence
 from machmeter.tables.cells_found import Status
-from machmeter.workload.artifacts import UsedArtifact
+from machmeter.workload.manifest import UsedArtifact
 
 Found = TypeVar("Found")
 
