@@ -15,7 +15,7 @@ from machmeter.errors import Unsupported
 def work():
     {body}
 try:
-    print("result", in_child(work))
+    print("result", in_child(work, fork=True))
 except BaseException as error:
     print(type(error).__name__, error, getattr(error, "peak_bytes", 0) > 100_000_000)
 """

@@ -209,11 +209,13 @@ def test_a_wrong_choice_of_weights_is_told(monkeypatch: pytest.MonkeyPatch) -> N
 class Cheat:
     """Eager ResNet18 whose session is changed by `cheat`."""
 
-    name, device, version, packages = "cheat", "cpu", 1, ()
+    name, device, version, packages = "cheat", "cpu", 1, ("torch",)
     precisions = ("fp32",)
     options: dict[str, tuple[str, ...]] = {}  # noqa: RUF012
     on_request: tuple[str, ...] = ()
     answers = True
+    distributions: tuple[str, ...] = ()
+    may_fork = False
 
     def __init__(self, cheat: Any) -> None:
         self._cheat = cheat

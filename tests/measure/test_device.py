@@ -85,7 +85,7 @@ def _opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, operations: float) 
         evaluation=evaluation, calibration=evaluation, logits=logits, operations_per_image=operations, artifact=artifact
     )
     monkeypatch.setattr(opening, "_prepare", lambda *_: (artifact, reference))
-    monkeypatch.setattr(opening, "in_child", lambda work: work())
+    monkeypatch.setattr(opening, "in_child", lambda work, *, fork: work())
     monkeypatch.setattr(opening, "WARM_UP_SECONDS", 0.0)
     cell = grid.from_parameters(backend, SMALL, ("fp32", 1))  # type: ignore[arg-type]
     return opening.open_cell(backend, SMALL, cell, record=_ignore, facts={}, all_images=False)  # type: ignore[arg-type]

@@ -13,18 +13,17 @@ from machmeter.errors import CellFailed
 
 Result = TypeVar("Result")
 
-# Their thread pools do not survive a fork: a child would wait for threads that are not there.
-_CANNOT_FORK = ("torch", "onnxruntime", "openvino")
 
+def in_child(work: Callable[[], Result], *, fork: bool) -> Result:
+    """Return `work()`, done in a forked child, or in place where a `fork` cannot work.
 
-def in_child(work: Callable[[], Result]) -> Result:
-    """Return `work()`, done in a forked child.
+    The thread pools of most runtimes do not survive one: a child would wait for threads that are not there.
 
     Exporting and quantizing a model takes several times the memory of running it; in the measuring process
     that would count as the model's peak memory. An exception is raised here as it was there; a child that
-    dies raises CellFailed. In a process that has loaded a runtime already, the work is done in place.
+    dies raises CellFailed.
     """
-    if any(name in sys.modules for name in _CANNOT_FORK):
+    if not fork:
         return work()
     sys.stdout.flush()
     sys.stderr.flush()

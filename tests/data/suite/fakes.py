@@ -49,6 +49,8 @@ class Fake:
     options = {}
     on_request = ()
     answers = False
+    distributions = ()
+    may_fork = True
 
     def __init__(
         self, name, behave, *, precisions=("fp32",), packages=(), compute=None, compiled=lambda calls: 0, threads=1

@@ -5,14 +5,27 @@ Those of a GPU are in `cuda/`, and their names begin with "cuda.": `eager` runs 
 
 from __future__ import annotations
 
+import functools
 import importlib
 import pkgutil
+import sys
+from collections.abc import Mapping
 
 from machmeter.backends.base import Backend, Options, Session, unsupported
 from machmeter.errors import UnknownName
 from machmeter.workload.cells import runtime
 
-__all__ = ["Backend", "Options", "Session", "get", "name_of", "names", "unsupported"]
+__all__ = [
+    "Backend",
+    "Options",
+    "Session",
+    "distributions",
+    "get",
+    "may_fork",
+    "name_of",
+    "names",
+    "unsupported",
+]
 
 DEVICES = ("cuda",)  # each a sub-package
 _NO_RUNTIMES = ("base", "grid")
@@ -54,3 +67,23 @@ def get(name: str) -> Backend:
         raise UnknownName(f"unknown backend {name!r}: known backends are {', '.join(names())}")
     backend: Backend = importlib.import_module(f"{__name__}.{name}").BACKEND
     return backend
+
+
+@functools.cache
+def distributions() -> Mapping[str, frozenset[str]]:
+    """Return what the package index calls the libraries that backends run on, by a backend's own name ("eager")."""
+    found: dict[str, frozenset[str]] = {}
+    for backend in map(get, names()):
+        found[backend.name] = found.get(backend.name, frozenset()) | frozenset(backend.distributions)
+    return found
+
+
+def may_fork(backend: Backend | None = None) -> bool:
+    """Return whether a fork of this process can work: no runtime is loaded whose threads do not survive it.
+
+    Only a backend whose module was imported can have loaded one, or `backend`, which may be of another package.
+    """
+    inside = [module for name, module in list(sys.modules.items()) if name.startswith(f"{__name__}.")]
+    known = [module.BACKEND for module in inside if hasattr(module, "BACKEND")]
+    tender = [item for item in (*known, backend) if item is not None and not item.may_fork]
+    return not any(package in sys.modules for item in tender for package in item.packages)

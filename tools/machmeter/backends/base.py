@@ -145,6 +145,8 @@ class Backend(Protocol):
     version: int  # bump when the recipe changes the workload's meaning
     stack: str  # the stack whose environments it lives in
     packages: tuple[str, ...]  # import names without which it cannot run a prepared artifact
+    distributions: tuple[str, ...]  # what it runs on, as the package index calls it: a new version explains a change
+    may_fork: bool  # False: its runtime has threads that do not survive a fork
     precisions: tuple[str, ...]
     options: Mapping[str, tuple[str, ...]]
     on_request: tuple[str, ...]  # option values that `machmeter bench` measures only when asked, as they take long

@@ -16,6 +16,8 @@ class Eager:
     version = 1
     stack = "cpu"
     packages = ("torch",)
+    distributions = ("torch", "torchvision", "timm")
+    may_fork = False
     precisions = ("fp32", "bf16")
     options = {"layout": ("contiguous", "channels_last")}  # noqa: RUF012 - read-only by contract
     on_request: tuple[str, ...] = ()

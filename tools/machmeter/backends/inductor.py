@@ -28,6 +28,8 @@ class Inductor:
     version = 1
     stack = "cpu"
     packages = ("torch",)
+    distributions = ("torch", "torchvision", "timm", "triton")
+    may_fork = False
     precisions = ("fp32", "bf16")
     options = {"mode": ("compile", "aot")}  # noqa: RUF012 - read-only by contract
     on_request: tuple[str, ...] = ("aot",)

@@ -38,6 +38,8 @@ class Ipex:
     version = 1
     stack = "ipex"
     packages = ("torch",)
+    distributions = ("intel-extension-for-pytorch", "torch")
+    may_fork = False
     precisions = ("fp32", "bf16")
     options = {"mode": ("eager", "trace", "compile")}  # noqa: RUF012 - read-only by contract
     on_request: tuple[str, ...] = ()

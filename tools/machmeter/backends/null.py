@@ -43,6 +43,8 @@ class Null:
     version = 1
     stack = "minimal"
     packages: tuple[str, ...] = ()
+    distributions: tuple[str, ...] = ()
+    may_fork = True
     precisions = ("fp32",)
     options: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - read-only by contract
     on_request: tuple[str, ...] = ()

@@ -178,6 +178,8 @@ class OnnxRuntime:
     version = 1
     stack = "cpu"
     packages = ("onnxruntime",)
+    distributions = ("onnxruntime", "onnxruntime-gpu", "onnx")
+    may_fork = False
     precisions = ("fp32", "int8", "int8-dynamic")
     options: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - read-only by contract
     on_request: tuple[str, ...] = ()

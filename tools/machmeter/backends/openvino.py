@@ -107,6 +107,8 @@ class OpenVino:
     version = 1
     stack = "cpu"
     packages = ("openvino",)
+    distributions = ("openvino", "nncf", "onnx")
+    may_fork = False
     precisions = ("fp32", "bf16", "int8")
     chooses_precision = True
     options: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - read-only by contract

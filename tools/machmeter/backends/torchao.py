@@ -23,6 +23,8 @@ class TorchAO:
     version = 1
     stack = "cpu"
     packages = ("torch", "torchao")
+    distributions = ("torchao", "torch")
+    may_fork = False
     precisions = ("int8",)
     options: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - read-only by contract
     on_request: tuple[str, ...] = ()

@@ -5,22 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from machmeter import metrics
+from machmeter import backends, metrics
 from machmeter.compare.documents import Comparison, Difference, Finding
 from machmeter.text import numbers, two_numbers
 from machmeter.text.inert import code
 from machmeter.text.numbers import grouped
-
-# What a backend runs on: a change of these versions may explain a change of its cells.
-_RUNTIMES: dict[str, tuple[str, ...]] = {
-    "eager": ("torch", "torchvision", "timm"),
-    "inductor": ("torch", "torchvision", "timm", "triton"),
-    "torchao": ("torchao", "torch"),
-    "ipex": ("intel-extension-for-pytorch", "torch"),
-    "onnxruntime": ("onnxruntime", "onnxruntime-gpu", "onnx"),
-    "openvino": ("openvino", "nncf", "onnx"),
-    "tensorrt": ("tensorrt", "tensorrt-cu12", "tensorrt-cu13", "onnx"),
-}
 
 
 def metric(name: str) -> str:
@@ -86,7 +75,8 @@ def difference(package: Difference) -> str:
 def explaining(cell: str, packages: Sequence[Difference]) -> list[Difference]:
     """Return those of the libraries that differ which the backend of `cell` runs on."""
     parts = cell.split("(", 1)[0].split(".")
-    runtimes = {name for part in parts[:-1] for name in _RUNTIMES.get(part, ())}
+    known = backends.distributions()
+    runtimes = {name for part in parts[:-1] for name in known.get(part, ())}
     return [package for package in packages if package.name in runtimes]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from machmeter import backends
 from machmeter.history.data import Event, History, Run
 from machmeter.machine.host import HostFacts
 
@@ -27,10 +28,6 @@ _NOTED = (("CPU", "cpu"), ("logical CPUs", "num_cpu"), ("architecture", "arch"),
 
 # Differences that make two numbers incomparable, rather than only explain a step.
 INCOMPARABLE = ("CPU", "GPU", "driver", "thread budget", "CPU quota", "physical cores", "logical CPUs", "architecture")
-
-# Packages that run the models are named first; the rest follows by name.
-_RUNTIMES = {"torch", "torchao", "onnxruntime", "onnxruntime-gpu", "openvino", "nncf", "tensorrt"}
-_RUNTIMES |= {"intel-extension-for-pytorch", "torchvision", "timm", "onnx", "numpy"}
 
 _NAMED = 6  # in the line of text; the details have all
 
@@ -89,7 +86,8 @@ def packages(old: Run, new: Run) -> list[Difference]:
     """Return the installed packages that differ, runtimes first; none where either run has none on record."""
     if not old.packages or not new.packages:
         return []
-    names = sorted({*old.packages, *new.packages}, key=lambda name: (name not in _RUNTIMES, name))
+    runtimes = {"numpy"}.union(*backends.distributions().values())
+    names = sorted({*old.packages, *new.packages}, key=lambda name: (name not in runtimes, name))
     pairs = ((name, old.packages.get(name, ""), new.packages.get(name, "")) for name in names)
     return [(name, before, after) for name, before, after in pairs if before != after]
 

@@ -41,6 +41,9 @@ class Gpu:
         return {"gpu": self.name, "capability": f"{self.capability[0]}.{self.capability[1]}"}
 
 
+_NOT_INITIALIZED = 3  # the answer of CUDA's driver library before cuInit, in cuda.h
+
+
 class _Refused(Exception):
     """The driver library answered with an error."""
 
@@ -57,7 +60,13 @@ def no_driver() -> str | None:
 @functools.cache
 def find() -> Gpu | str:
     """Return the GPU, or the reason why there is none."""
-    return no_driver() or in_child(_ask_driver)
+    return no_driver() or in_child(_ask_driver, fork=not _is_started())
+
+
+def _is_started() -> bool:
+    """Return whether this process uses CUDA already: then a child of its cannot, and asking here starts nothing."""
+    answer: int = ctypes.CDLL(DRIVER).cuDeviceGetCount(ctypes.byref(ctypes.c_int()))
+    return answer != _NOT_INITIALIZED
 
 
 def unsupported(precision: str) -> str | None:

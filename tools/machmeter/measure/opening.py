@@ -78,7 +78,7 @@ def open_cell(
     reason = backends.unsupported(backend, model, cell.precision, **cell.options)
     if reason:
         raise Unsupported(reason)
-    artifact, reference = in_child(lambda: _prepare(backend, model, cell))
+    artifact, reference = in_child(lambda: _prepare(backend, model, cell), fork=backends.may_fork(backend))
     images = inputs.Evaluation(path=reference.evaluation if reference else None, model=model, batch=cell.batch)
     session = _load(load or backend.load, model, artifact, cell, images, facts)
     outputs, calls, seconds = _warm_up(session, images, all_images)

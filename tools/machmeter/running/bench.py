@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from machmeter import asv_names
+from machmeter import asv_names, backends
 from machmeter.errors import DiskFull, Unsupported, from_os_error
 from machmeter.isolation import in_child
 from machmeter.measure import peak
@@ -33,7 +33,7 @@ def fetch_weights(chosen: list[Model]) -> None:
     """Get pretrained weights into the store before anything runs. Raises WeightsUnavailable."""
     for model in chosen:
         if model.weights() == "pretrained" and not model.missing_packages():
-            in_child(functools.partial(shared_artifacts.weights, model, Store()))
+            in_child(functools.partial(shared_artifacts.weights, model, Store()), fork=backends.may_fork())
 
 
 def check_folders(project: Path) -> None:
@@ -112,7 +112,7 @@ def operations(chosen: Iterable[Model]) -> dict[str, float | None]:
     counted: dict[str, float | None] = {}
     for model in chosen:
         try:
-            found = in_child(functools.partial(shared_artifacts.reference, model, Store()))
+            found = in_child(functools.partial(shared_artifacts.reference, model, Store()), fork=backends.may_fork())
         except Unsupported:
             counted[model.name] = None
         else:

@@ -105,7 +105,7 @@ def prepare(library: Library, chosen: Iterable[Cell], project: Path, say: Say, *
             say(reasons[-1])
             continue
         try:
-            digest, made = in_child(functools.partial(_prepare, cell, known))
+            digest, made = in_child(functools.partial(_prepare, cell, known), fork=backends.may_fork(backend))
         except MachmeterError:
             raise
         except Exception as error:

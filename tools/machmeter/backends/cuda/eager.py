@@ -20,6 +20,8 @@ class CudaEager:
     version = 1
     stack = "cuda"
     packages = ("torch",)
+    distributions = ("torch", "torchvision", "timm")
+    may_fork = False
     precisions = ("fp32", "tf32", "fp16", "bf16")
     batches = BATCHES
     options = {"layout": ("contiguous", "channels_last")}  # noqa: RUF012 - read-only by contract

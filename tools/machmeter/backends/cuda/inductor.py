@@ -32,6 +32,8 @@ class CudaInductor:
     version = 1
     stack = "cuda"
     packages = ("torch", "triton")
+    distributions = ("torch", "torchvision", "timm", "triton")
+    may_fork = False
     precisions = ("fp32", "fp16", "bf16", "int8-dynamic")
     batches = BATCHES
     options = {"mode": tuple(MODES)}  # noqa: RUF012 - read-only by contract

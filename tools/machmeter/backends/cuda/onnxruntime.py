@@ -187,6 +187,8 @@ class CudaOnnxRuntime:
     version = 1
     stack = "cuda"
     packages = ("onnxruntime", "torch")
+    distributions = ("onnxruntime", "onnxruntime-gpu", "onnx")
+    may_fork = False
     precisions = ("fp32", "fp16", "int8")
     batches = BATCHES
     options = {"provider": tuple(PROVIDERS)}  # noqa: RUF012 - read-only by contract

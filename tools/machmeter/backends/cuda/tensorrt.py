@@ -89,6 +89,8 @@ class TensorRt:
     version = 1
     stack = "cuda"
     packages = ("tensorrt", "torch")
+    distributions = ("tensorrt", "tensorrt-cu12", "tensorrt-cu13", "onnx")
+    may_fork = False
     precisions = ("fp32", "fp16", "int8")
     batches = BATCHES
     options: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - read-only by contract

@@ -51,6 +51,8 @@ class Transfer:
     version = 1
     stack = "cuda"
     packages = ("torch",)
+    distributions = ("torch",)
+    may_fork = False
     precisions = ("fp32",)
     batches = BATCHES
     options = {"memory": ("pinned", "pageable")}  # noqa: RUF012 - read-only by contract
