@@ -2,58 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from machmeter import units
 from machmeter.history.data import Benchmark, LeftOut, short_hash
 from machmeter.history.naming import slug
+from machmeter.store import notes
+from machmeter.store.notes import Described
 from machmeter.store.settings import Settings
-
-FILE = "benchmarks.json"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Described:
-    """What benchmarks.json says of one benchmark, None or () where it does not."""
-
-    kind: str | None = None
-    unit: str | None = None
-    param_names: tuple[str, ...] = ()
-    version: str | None = None
 
 
 def read(results: Path) -> tuple[dict[str, Described], list[LeftOut]]:
     """Return what the store's benchmarks.json says, and what of it cannot be used."""
-    path = results / FILE
-    try:
-        content = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        return {}, []
-    except (OSError, ValueError, RecursionError):
-        return {}, [LeftOut(path=FILE, reason="is not valid JSON: units and parameter names are guessed")]
-    if not isinstance(content, dict):
-        return {}, [LeftOut(path=FILE, reason="is no object: units and parameter names are guessed")]
-    found = {name: _described(item) for name, item in content.items() if isinstance(item, dict)}
-    odd = [name for name, item in content.items() if not isinstance(item, dict) and name != "version"]
-    return found, [LeftOut(path=FILE, reason=f"{name}: is no description of a benchmark") for name in sorted(odd)]
-
-
-def _described(item: Mapping[str, Any]) -> Described:
-    names = item.get("param_names")
-    return Described(
-        kind=_text(item.get("type")),
-        unit=_text(item.get("unit")),
-        param_names=tuple(str(name) for name in names) if isinstance(names, list) else (),
-        version=_text(item.get("version")),
-    )
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
+    found, problems = notes.benchmarks(results)
+    return found, [LeftOut(path=notes.BENCHMARKS, reason=problem) for problem in problems]
 
 
 def make(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from machmeter.history import benchmarks
 from machmeter.history.data import Benchmark, Environment, LeftOut, Machine, Series, short_hash
-from machmeter.store import columns, copies
+from machmeter.store import columns, copies, notes
 from machmeter.store.columns import Table
 from machmeter.store.settings import Settings
 
@@ -49,7 +49,7 @@ def in_order(table: Table, places: Places) -> tuple[Table, Places]:
     return table.select(order.tolist()), taken
 
 
-def catalogue(table: Table, known: Mapping[str, benchmarks.Described], settings: Settings) -> Catalogue:
+def catalogue(table: Table, known: Mapping[str, notes.Described], settings: Settings) -> Catalogue:
     """Return what the rows of `table` measure; `known` is what benchmarks.json says."""
     kinds, first = np.unique(table.row_grid[::-1], return_index=True)
     last = dict(zip(kinds.tolist(), (-first).tolist(), strict=True))
@@ -79,7 +79,7 @@ def catalogue(table: Table, known: Mapping[str, benchmarks.Described], settings:
     made = [
         benchmarks.make(
             name,
-            known.get(name, benchmarks.Described()),
+            known.get(name, notes.Described()),
             settings,
             params=tuple(numbered[position]),
             versions=versions[position],

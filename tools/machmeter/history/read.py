@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +15,7 @@ from machmeter.history import benchmarks, environment_changes, grouping, reasons
 from machmeter.history.data import Commit, Environment, History, LeftOut, Machine, Run, short_hash
 from machmeter.history.grouping import Places
 from machmeter.history.naming import environment_labels, slug
-from machmeter.store import commit_order
+from machmeter.store import commit_order, notes
 from machmeter.store.columns import Header, Table
 from machmeter.store.parsing import Progress, parse_all
 from machmeter.store.settings import Settings
@@ -79,18 +78,11 @@ def _machines(results: Path, headers: Sequence[Header]) -> tuple[list[Machine], 
     left_out: list[LeftOut] = []
     noted: dict[str, dict[str, str]] = {}
     for folder in sorted({header.folder for header in headers}):
-        path = results / folder / "machine.json"
-        noted[folder] = {}
-        try:
-            content = json.loads(path.read_bytes())
-        except FileNotFoundError:
-            continue
-        except (OSError, ValueError, RecursionError):
-            content = None
-        if isinstance(content, dict):
-            noted[folder] = {str(name): str(value) for name, value in content.items() if name != "version"}
-        else:
-            left_out.append(LeftOut(path=path.relative_to(results).as_posix(), reason="is not asv's note of a machine"))
+        told = notes.machine(results, folder)
+        noted[folder] = told or {}
+        if told is None:
+            path = f"{folder}/{notes.MACHINE}" if folder else notes.MACHINE
+            left_out.append(LeftOut(path=path, reason="is not asv's note of a machine"))
     identities = [
         (header.folder, header.machine or noted[header.folder].get("machine") or header.folder) for header in headers
     ]
