@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from machmeter.history.data import Benchmark, Series, short_hash
+from machmeter.history.data import Benchmark, Series
 from machmeter.site.links import Link, ModelLink, history_href
-from machmeter.site.pages import benchmark, changes, compare, data, failures, home, machines, method, model, versions
+from machmeter.site.pages import (
+    benchmark,
+    changes,
+    compare,
+    data,
+    failures,
+    feed,
+    histories,
+    home,
+    machines,
+    method,
+    model,
+    versions,
+)
 from machmeter.site.pages.machmeter_tables import Own
-from machmeter.site.pages.shared import Change, Page, Site
+from machmeter.site.pages.shared import Page, Site
 from machmeter.site.render import Context, Renderer
 from machmeter.site.swap import as_json
 from machmeter.site.writing import File, Job
-from machmeter.text import numbers
 
 HISTORY = Link(title="History", href="benchmarks.html")
 
@@ -37,7 +48,7 @@ def jobs(site: Site, own: Own, renderer: Renderer, base: str = "") -> list[Job]:
 
     title = f"{site.name}: fast, and still right" if own.tables else f"{site.name}: performance over its history"
     listed = Page(href="benchmarks.html", template="histories.html", title="History", nav="history")
-    feed = Page(href="changes.atom", template="changes.atom", title="", nav="")
+    feed_page = Page(href="changes.atom", template="changes.atom", title="", nav="")
     found = [
         page(_top("compare.html", "Compare", "compare"), lambda: compare.context(site)),
         page(_top("changes.html", "Changes", "changes"), lambda: changes.context(site)),
@@ -45,12 +56,12 @@ def jobs(site: Site, own: Own, renderer: Renderer, base: str = "") -> list[Job]:
             _top("index.html", title, "home", "What is fastest, what changed, what failed."),
             lambda: home.context(site, own),
         ),
-        page(listed, lambda: {"list": benchmark.listing(site)}),
+        page(listed, lambda: histories.context(site)),
         page(_top("failures.html", "Failures", "failures"), lambda: failures.context(site, own)),
         page(_top("machines.html", "Machines", "machines"), lambda: machines.context(site)),
         page(_top("method.html", "Method", "method"), lambda: method.context(site, own)),
         page(_top("data.html", "Data", "data"), lambda: data.context(site)),
-        page(feed, lambda: {"feed": _feed(site, base)}),
+        page(feed_page, lambda: feed.context(site, base)),
         text("data/timeline.json", lambda: _timeline(site)),
         text("data/changes.json", lambda: changes.data(site)),
         text("data/versions.json", lambda: compare.versions(site, own)),
@@ -114,48 +125,4 @@ def _timeline(site: Site) -> dict[str, Any]:
             }
             for event in site.history.events
         ],
-    }
-
-
-FEED = 100  # entries: the newest
-
-
-# What XML 1.0 cannot hold, not even escaped.
-_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-
-
-def _plain(text: str) -> str:
-    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
-
-
-def _feed(site: Site, base: str) -> dict[str, Any]:
-    def newest_first(change: Change) -> tuple[int, str, str]:
-        commit = site.commit(change)
-        return -commit.date, change.series.key, commit.hash
-
-    entries = []
-    for change in sorted(site.changes, key=newest_first)[:FEED]:
-        row = changes.row(change, site)
-        name = " ".join(part for part in (row["benchmark"], row["params"]) if part)
-        effect = f" {row['words']}"
-        libraries = f" What else changed: {row['libraries']}." if row["libraries"] else ""
-        before, after = numbers.value(row["before"], row["unit"]), numbers.value(row["after"], row["unit"])
-        entries.append(
-            {
-                # The commit and the series name an entry, so it keeps its name when others join it.
-                "id": f"change:{row['key']}:{row['commit'][:12]}",
-                "title": _plain(f"{row['verdict']}{effect}: {name}"),
-                "date": row["date"],
-                "href": row["href"],
-                "verdict": row["verdict"],
-                "summary": _plain(
-                    f"{before} to {after} between {row['span']} on {row['machine']} ({row['environment']}).{libraries}"
-                ),
-            }
-        )
-    return {
-        "id": f"site:{short_hash(site.name)}",
-        "base": base,
-        "updated": max((entry["date"] for entry in entries), default=site.newest or 0),
-        "entries": entries,
     }

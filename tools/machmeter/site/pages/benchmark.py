@@ -1,70 +1,151 @@
-"""The history page of one benchmark, and the list of all of them."""
+"""The history page of one benchmark."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence, Set
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from markupsafe import Markup
 
 from machmeter.history.data import Benchmark, Event, Series
 from machmeter.site import history_plot, svg
-from machmeter.site.links import commit_name, history_href, parameters, reproduce
-from machmeter.site.pages.home import modules
-from machmeter.site.pages.shared import Change, Site
+from machmeter.site.links import commit_name, parameters, reproduce
+from machmeter.site.pages import points
+from machmeter.site.pages.points import Points
+from machmeter.site.pages.shared import Change, Mark, Site
 from machmeter.store import columns
 from machmeter.store.columns import shown
 from machmeter.text import numbers
 
 DRAWN = 5  # lines of the static plot, and columns of the static table
-LISTED = 12  # rows of the static table: the newest; the data files have all
 
 
-def context(benchmark: Benchmark, series: Sequence[Series], site: Site) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class Dimension:
+    """What a reader can choose among: `key` is `machine`, `environment`, or the number of a parameter."""
+
+    key: str
+    title: str
+    values: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeriesRow:
+    """A series with its newest number."""
+
+    key: str
+    chosen: bool
+    machine: str
+    environment: str
+    params: str
+    at: str
+    stack: str
+    value: float | None
+    error: str
+    sorted_by: str
+    day: str
+    count: int
+    state: str
+    reason: str
+    change: Change | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """A change in a series that is shown first."""
+
+    verdict: str
+    size: float
+    words: str
+    params: str
+    before: float
+    after: float
+    span: str
+    date: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Around:
+    """What changed around the measurements."""
+
+    date: int
+    text: str
+    commit: str
+    kind: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """What the page shows."""
+
+    name: str
+    unit: str
+    direction: str
+    direction_words: str
+    versions: int
+    dimensions: Sequence[Dimension]
+    rows: Sequence[SeriesRow]
+    never: int
+    several_machines: bool
+    several_environments: bool
+    plot: Markup | None
+    legend: Sequence[Mark]
+    points: Points
+    changes: Sequence[Step]
+    events: Sequence[Around]
+    reproduce: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """What the template of a history page is given."""
+
+    bench: Bench
+
+
+def context(benchmark: Benchmark, series: Sequence[Series], site: Site) -> Context:
     """Return what the page of `benchmark` shows; `series` are all of its series."""
     ordered = sorted(series, key=lambda item: (item.machine.name, item.environment.label))
     chosen = default(ordered, site.swept_environments)
     known = [item for item in ordered if has_data(item)]
     dimensions = _dimensions(benchmark, known)
-    places = {each["key"]: {value: at for at, value in enumerate(each["values"])} for each in dimensions}
+    places = {each.key: {value: at for at, value in enumerate(each.values)} for each in dimensions}
     changes = site.changes_of.get(benchmark.key, ())
     newest = {change.series.key: change for change in sorted(changes, key=lambda change: change.point)}
     events = _events(chosen, site)
-    return {
-        "bench": {
-            "name": benchmark.name,
-            "unit": benchmark.unit,
-            "direction": benchmark.direction or "",
-            "direction_words": direction(benchmark),
-            "versions": len(benchmark.versions),
-            "regex": benchmark.name,
-            "dimensions": dimensions,
-            "rows": [_row(item, item in chosen, places, newest.get(item.key), site) for item in known],
-            "never": len(ordered) - len(known),
-            "several_machines": len({item.machine.key for item in known}) > 1,
-            "several_environments": len({item.environment.key for item in known}) > 1,
-            "plot": _plot(benchmark, chosen, changes, events, site),
-            "legend": [
-                {"name": _label(item, ordered), "swatch": svg.swatch(number)} for number, item in enumerate(chosen)
+    return Context(
+        bench=Bench(
+            name=benchmark.name,
+            unit=benchmark.unit,
+            direction=benchmark.direction or "",
+            direction_words=direction(benchmark),
+            versions=len(benchmark.versions),
+            dimensions=dimensions,
+            rows=[_row(item, item in chosen, places, newest.get(item.key), site) for item in known],
+            never=len(ordered) - len(known),
+            several_machines=len({item.machine.key for item in known}) > 1,
+            several_environments=len({item.environment.key for item in known}) > 1,
+            plot=_plot(benchmark, chosen, changes, events, site),
+            legend=[
+                Mark(name=points.label(item, ordered), swatch=svg.swatch(number)) for number, item in enumerate(chosen)
             ],
-            "points": _points(chosen, ordered, site),
-            "changes": [_change(change, site) for change in changes if change.series in chosen],
-            "events": [
-                {
-                    "date": site.history.commits[event.commit].date,
-                    "text": event.text,
-                    "commit": commit_name(site.history.commits[event.commit]),
-                    "kind": event.kind,
-                }
+            points=points.newest(chosen, ordered, site),
+            changes=[_change(change, site) for change in changes if change.series in chosen],
+            events=[
+                Around(
+                    date=site.history.commits[event.commit].date,
+                    text=event.text,
+                    commit=commit_name(site.history.commits[event.commit]),
+                    kind=event.kind,
+                )
                 for event in events
             ],
-            "reproduce": reproduce(chosen[0], site.history.commits[int(chosen[0].commits[-1])].hash[:12])
+            reproduce=reproduce(chosen[0], site.history.commits[int(chosen[0].commits[-1])].hash[:12])
             if chosen and len(chosen[0])
             else "",
-        }
-    }
+        )
+    )
 
 
 def direction(benchmark: Benchmark) -> str:
@@ -96,28 +177,19 @@ def default(series: Sequence[Series], swept: Set[str] = frozenset()) -> list[Ser
     return (measured or same)[:DRAWN]
 
 
-def _label(item: Series, among: Sequence[Series]) -> str:
-    parts = [
-        parameters(item),
-        item.machine.name if len({other.machine.key for other in among}) > 1 else "",
-        item.environment.label if len({other.environment.key for other in among}) > 1 else "",
-    ]
-    return " · ".join(part for part in parts if part) or item.benchmark.method
-
-
-def _dimensions(benchmark: Benchmark, series: Sequence[Series]) -> list[dict[str, Any]]:
+def _dimensions(benchmark: Benchmark, series: Sequence[Series]) -> list[Dimension]:
     """Return what a reader can choose among: machine, environment, and every parameter with more than one value."""
-    found: list[dict[str, Any]] = []
+    found: list[Dimension] = []
     for key, title, values in (
         ("machine", "Machine", [item.machine.name for item in series]),
         ("environment", "Environment", [item.environment.label for item in series]),
     ):
         if len(set(values)) > 1:
-            found.append({"key": key, "title": title, "values": list(dict.fromkeys(values))})
+            found.append(Dimension(key=key, title=title, values=list(dict.fromkeys(values))))
     for number, name in enumerate(benchmark.param_names):
         options = [shown(item.params[number]) for item in series if number < len(item.params)]
         if len(set(options)) > 1:
-            found.append({"key": f"p{number}", "title": name, "values": list(dict.fromkeys(options))})
+            found.append(Dimension(key=f"p{number}", title=name, values=list(dict.fromkeys(options))))
     return found
 
 
@@ -133,27 +205,27 @@ def _value(item: Series, dimension: str) -> str:
 
 def _row(
     item: Series, chosen: bool, dimensions: Mapping[str, Mapping[str, int]], step: Change | None, site: Site
-) -> dict[str, Any]:
+) -> SeriesRow:
     measured = np.flatnonzero(item.measured)
     last = int(measured[-1]) if len(measured) else None
     point = len(item) - 1
-    return {
-        "key": item.key,
-        "chosen": chosen,
-        "machine": item.machine.name,
-        "environment": item.environment.label,
-        "params": parameters(item),
-        "at": " ".join(str(places.get(_value(item, key), -1)) for key, places in dimensions.items()),
-        "stack": item.environment.stack or "",
-        "value": float(item.value[last]) if last is not None else None,
-        "error": interval(item, last),
-        "sorted_by": f"{item.value[last]:.6g}" if last is not None else "",
-        "day": site.days[int(item.commits[last])] if last is not None else numbers.NONE,
-        "count": len(measured),
-        "state": columns.STATES[int(item.state[point])] if point >= 0 else "not run",
-        "reason": item.reasons.get(point, ""),
-        "change": {"verdict": step.verdict, "words": step.words} if step else None,
-    }
+    return SeriesRow(
+        key=item.key,
+        chosen=chosen,
+        machine=item.machine.name,
+        environment=item.environment.label,
+        params=parameters(item),
+        at=" ".join(str(places.get(_value(item, key), -1)) for key, places in dimensions.items()),
+        stack=item.environment.stack or "",
+        value=float(item.value[last]) if last is not None else None,
+        error=points.interval(item, last),
+        sorted_by=f"{item.value[last]:.6g}" if last is not None else "",
+        day=site.days[int(item.commits[last])] if last is not None else numbers.NONE,
+        count=len(measured),
+        state=columns.STATES[int(item.state[point])] if point >= 0 else "not run",
+        reason=item.reasons.get(point, ""),
+        change=step,
+    )
 
 
 def has_data(item: Series) -> bool:
@@ -161,20 +233,9 @@ def has_data(item: Series) -> bool:
     return bool(item.measured.any() or item.reasons)
 
 
-def interval(item: Series, point: int | None) -> str:
-    """Return half the width of the confidence interval relative to the value, such as `± 1.2 %`."""
-    if point is None:
-        return ""
-    value, low, high = (float(column[point]) for column in (item.value, item.low, item.high))
-    if not value or not math.isfinite(low) or not math.isfinite(high):
-        return ""
-    half = 50 * abs(high / value - low / value)
-    return f"± {numbers.digits(half, 2)} %" if math.isfinite(half) else ""
-
-
 def _events(chosen: Sequence[Series], site: Site) -> list[Event]:
     places = {(item.machine.key, item.environment.key) for item in chosen}
-    reached = set(_reached(chosen).tolist())
+    reached = set(points.reached_by(chosen).tolist())
     return [
         event
         for event in site.history.events
@@ -184,7 +245,7 @@ def _events(chosen: Sequence[Series], site: Site) -> list[Event]:
 
 def _plot(
     benchmark: Benchmark, chosen: list[Series], changes: Sequence[Change], events: Sequence[Event], site: Site
-) -> Any:
+) -> Markup | None:
     lines, greyed, bands = [], [], []
     for number, item in enumerate(chosen):
         places = item.commits.astype(np.float64)
@@ -194,7 +255,7 @@ def _plot(
         if len(chosen) <= 3 and len(item) <= 400:
             low, high = (np.where(item.older, np.nan, bound) for bound in (item.low, item.high))
             bands.append(history_plot.Band(x=places, upper=high, lower=low, index=number))
-    reached = _reached(chosen)
+    reached = points.reached_by(chosen)
     dates: dict[str, float] = {}
     for at in reached.tolist():
         dates.setdefault(site.days[at], float(at))
@@ -219,89 +280,16 @@ def _plot(
     )
 
 
-def _reached(chosen: Sequence[Series]) -> NDArray[np.int32]:
-    """Return the commits at which any of the series has a point, ascending."""
-    return np.unique(np.concatenate([np.empty(0, np.int32), *(item.commits for item in chosen)]))
-
-
-def _points(chosen: Sequence[Series], ordered: Sequence[Series], site: Site) -> dict[str, Any]:
-    reached = _reached(chosen)
-    rows = []
-    for at in reached[::-1][:LISTED].tolist():
-        commit = site.history.commits[at]
-        rows.append(
-            {
-                "commit": commit_name(commit),
-                "hash": commit.hash,
-                "orphan": commit.orphan,
-                "date": commit.date,
-                "cells": [_cell(item, item.point(at)) for item in chosen],
-            }
-        )
-    return {"labels": [_label(item, ordered) for item in chosen], "rows": rows, "total": len(reached)}
-
-
-def _cell(item: Series, point: int | None) -> dict[str, Any]:
-    if point is None:
-        return {"value": None, "state": "", "old": False, "error": "", "reason": ""}
-    state = int(item.state[point])
-    return {
-        "value": float(item.value[point]) if state == columns.OK else None,
-        "state": columns.STATES[state],
-        "error": interval(item, point),
-        "old": bool(item.older[point]),
-        "reason": item.reasons.get(point, ""),
-    }
-
-
-def _change(change: Change, site: Site) -> dict[str, Any]:
+def _change(change: Change, site: Site) -> Step:
     commits, series = site.history.commits, change.series
     first, last = commits[int(series.commits[change.previous])], commits[int(series.commits[change.point])]
-    return {
-        "verdict": change.verdict,
-        "size": change.size,
-        "words": change.words,
-        "params": parameters(series),
-        "before": change.before,
-        "after": change.after,
-        "span": f"{commit_name(first)} … {commit_name(last)}",
-        "date": last.date,
-    }
-
-
-def listing(site: Site) -> dict[str, Any]:
-    """Return the list of all benchmarks, by module."""
-    swept = site.swept_environments
-    by_module: dict[str, list[dict[str, Any]]] = {}
-    series: dict[str, list[Series]] = {}
-    for item in site.history.series:
-        series.setdefault(item.benchmark.key, []).append(item)
-    counted: dict[str, int] = {}
-    for change in site.changes:
-        counted[change.series.benchmark.key] = counted.get(change.series.benchmark.key, 0) + 1
-    for benchmark in site.history.benchmarks:
-        mine = series.get(benchmark.key, [])
-        head = next(iter(default(mine, swept)), None)
-        measured = np.flatnonzero(head.measured if head is not None else np.zeros(0, bool))
-        last = int(measured[-1]) if len(measured) else None
-        by_module.setdefault(benchmark.module, []).append(
-            {
-                "name": benchmark.method,
-                "href": history_href(benchmark),
-                "series": len(mine),
-                "points": int(sum(item.measured.sum() for item in mine)),
-                "changes": counted.get(benchmark.key, 0),
-                "unit": benchmark.unit,
-                "value": float(head.value[last]) if head is not None and last is not None else None,
-                "params": parameters(head) if head is not None else "",
-                "date": site.history.commits[int(head.commits[last])].date
-                if head is not None and last is not None
-                else None,
-            }
-        )
-    return {
-        "modules": [
-            {**module, "benchmarks": by_module.get(module["name"] if module["name"] != "(no module)" else "", [])}
-            for module in modules(site.history)
-        ]
-    }
+    return Step(
+        verdict=change.verdict,
+        size=change.size,
+        words=change.words,
+        params=parameters(series),
+        before=change.before,
+        after=change.after,
+        span=f"{commit_name(first)} … {commit_name(last)}",
+        date=last.date,
+    )

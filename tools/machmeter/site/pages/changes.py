@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from machmeter.site.links import commit_name, parameters, series_href
@@ -11,42 +13,82 @@ SHOWN = 400  # on the page
 VERDICTS = ("regression", "improvement", "change")
 
 
-def row(change: Change, site: Site) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A change as plain values."""
+
+    key: str
+    verdict: str
+    importance: float
+    size: float
+    words: str
+    benchmark: str
+    params: str
+    machine: str
+    environment: str
+    unit: str
+    before: float
+    after: float
+    span: str
+    first: str
+    commit: str
+    date: int
+    href: str
+    libraries: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changes:
+    """The changes that are listed, and how many there are of each verdict."""
+
+    rows: Sequence[Row]
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """What the template of the page of changes is given."""
+
+    changes: Changes
+    changes_caption: str
+
+
+def row(change: Change, site: Site) -> Row:
     """Return a change as plain values."""
     series, commits = change.series, site.history.commits
     first, last = commits[int(series.commits[change.previous])], commits[int(series.commits[change.point])]
-    return {
-        "key": series.key,
-        "verdict": change.verdict,
-        "importance": change.importance,
-        "size": change.size,
-        "words": change.words,
-        "benchmark": series.benchmark.name,
-        "params": parameters(series),
-        "machine": series.machine.name,
-        "environment": series.environment.label,
-        "unit": series.benchmark.unit,
-        "before": change.before,
-        "after": change.after,
-        "span": f"{commit_name(first)} … {commit_name(last)}",
-        "first": first.hash,
-        "commit": last.hash,
-        "date": last.date,
-        "href": series_href(series),
-        "libraries": change.libraries,
-    }
+    return Row(
+        key=series.key,
+        verdict=change.verdict,
+        importance=change.importance,
+        size=change.size,
+        words=change.words,
+        benchmark=series.benchmark.name,
+        params=parameters(series),
+        machine=series.machine.name,
+        environment=series.environment.label,
+        unit=series.benchmark.unit,
+        before=change.before,
+        after=change.after,
+        span=f"{commit_name(first)} … {commit_name(last)}",
+        first=first.hash,
+        commit=last.hash,
+        date=last.date,
+        href=series_href(series),
+        libraries=change.libraries,
+    )
 
 
-def context(site: Site) -> dict[str, Any]:
+def context(site: Site) -> Context:
     """Return what the page of changes shows."""
     listed = [row(change, site) for change in site.changes[:SHOWN]]
     counts = {verdict: sum(change.verdict == verdict for change in site.changes) for verdict in VERDICTS}
-    return {
-        "changes": {"rows": listed, "counts": counts},
-        "changes_caption": "Changes, most important first"
+    return Context(
+        changes=Changes(rows=listed, counts=counts),
+        changes_caption="Changes, most important first"
         if len(site.changes) == len(listed)
         else f"The {len(listed)} most important of {len(site.changes)} changes; the data have all",
-    }
+    )
 
 
 def data(site: Site) -> dict[str, Any]:

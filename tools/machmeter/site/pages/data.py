@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from machmeter.site.data import badges
 from machmeter.site.pages.shared import Site
@@ -23,28 +24,65 @@ FILES = (
 )
 
 
-def context(site: Site) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class File:
+    """A data file, or many of one kind."""
+
+    name: str
+    href: str
+    content: str
+    schema: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Badge:
+    """The badges of one cell."""
+
+    name: str
+    machine: str
+    environment: str
+    speed: str
+    trend: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data:
+    """What there is, and what this build read."""
+
+    files: Sequence[File]
+    badges: Sequence[Badge]
+    build: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """What the template of the data page is given."""
+
+    data: Data
+
+
+def context(site: Site) -> Context:
     """Return what the data page shows."""
     history = site.history
     found = [
-        {
-            "name": label,
-            "machine": item.machine.name,
-            "environment": item.environment.label,
-            "speed": badges.speed_path(item),
-            "trend": badges.trend_path(item),
-        }
+        Badge(
+            name=label,
+            machine=item.machine.name,
+            environment=item.environment.label,
+            speed=badges.speed_path(item),
+            trend=badges.trend_path(item),
+        )
         for item, label in badges.cells_of(history)
     ]
-    return {
-        "data": {
-            "files": [
-                {"name": name, "href": f"data/{name}" if "<" not in name else "", "content": content, "schema": schema}
+    return Context(
+        data=Data(
+            files=[
+                File(name=name, href=f"data/{name}" if "<" not in name else "", content=content, schema=schema)
                 for name, content, schema in FILES
                 if found or not name.startswith("badges/")
             ],
-            "badges": found,
-            "build": [
+            badges=found,
+            build=[
                 ("result files read", numbers.plural(history.files, "file")),
                 ("left out", numbers.plural(len({item.path for item in history.left_out}), "file")),
                 ("commits", numbers.plural(len(history.commits), "commit")),
@@ -54,5 +92,5 @@ def context(site: Site) -> dict[str, Any]:
                 ("order of commits", "from the repository" if history.has_repository else "by date"),
                 ("newest result", numbers.minute(site.newest)),
             ],
-        }
-    }
+        )
+    )

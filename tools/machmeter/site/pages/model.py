@@ -10,8 +10,8 @@ from machmeter.machine import disturbance
 from machmeter.site.links import ModelLink, history_href
 from machmeter.site.pages import grid, ladder, model_plots
 from machmeter.site.pages.grid import Badge, Column, Entry, Grid
-from machmeter.site.pages.home import configuration
 from machmeter.site.pages.machmeter_tables import Own
+from machmeter.site.pages.model_cards import configuration
 from machmeter.site.pages.model_plots import Fidelity, Scaling
 from machmeter.site.pages.shared import Site
 from machmeter.tables import claims

@@ -10,7 +10,8 @@ from markupsafe import Markup
 from machmeter.site import plots, svg
 from machmeter.site.pages import grid
 from machmeter.site.pages.grid import Column, Entry, Grid
-from machmeter.site.pages.home import configuration
+from machmeter.site.pages.model_cards import configuration
+from machmeter.site.pages.shared import Mark
 from machmeter.tables.cells_table import Row
 from machmeter.text import numbers
 
@@ -21,14 +22,6 @@ class Plot:
 
     svg: Markup
     caption: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Mark:
-    """A line of a legend."""
-
-    name: str
-    swatch: Markup
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from markupsafe import Markup
+
 from machmeter.history.data import Commit, History, Series
 from machmeter.site.links import Link, ModelLink
 from machmeter.text import numbers, two_numbers
@@ -27,6 +29,14 @@ class Page:
     def root(self) -> str:
         """Return the relative path from the page to the site's top folder."""
         return "../" * self.href.count("/")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """A line of a legend."""
+
+    name: str
+    swatch: Markup
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,8 +12,7 @@ from machmeter.site import plots, svg
 from machmeter.site.pages import grid
 from machmeter.site.pages.grid import Badge, Column, Entry, Grid
 from machmeter.site.pages.machmeter_tables import Own
-from machmeter.site.pages.model_plots import Mark
-from machmeter.site.pages.shared import Site
+from machmeter.site.pages.shared import Mark, Site
 from machmeter.tables.versions_table import Row, Series, Versions
 from machmeter.text import numbers
 
