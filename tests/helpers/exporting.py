@@ -8,12 +8,10 @@ from pathlib import Path
 import jsonschema
 
 from helpers.asv_files import result, write
+from helpers.project import ROOT
 from machmeter.changes import of_history
 from machmeter.history.data import History
 from machmeter.site.data import export
-
-ROOT = Path(__file__).parents[3]
-
 
 SCHEMAS = ROOT / "site" / "static" / "schema"
 
