@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from machmeter import atomic
 from machmeter.changes import detect, judge
 from machmeter.changes.detect import Step
 from machmeter.changes.judge import Change
@@ -118,4 +119,4 @@ def _load(folder: Path) -> dict[str, list[Step]]:
 def _save(folder: Path, steps: Mapping[str, Sequence[Step]]) -> None:
     plain = {text: [[step.index, step.before, step.after, step.p] for step in some] for text, some in steps.items()}
     content = json.dumps({"detector": _detector_digest(), "steps": plain}, allow_nan=False).encode()
-    caching.write(folder / _FILE, lambda path: path.write_bytes(content))
+    atomic.write(folder / _FILE, content, caching.WHAT)

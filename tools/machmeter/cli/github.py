@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from machmeter import atomic
 from machmeter.cli.common import PROJECT, say
 from machmeter.errors import ArtifactUnusable, BadSetting, MachmeterError, NoResults, NotAccepted, from_os_error
 from machmeter.github.client import ACTIONS
@@ -199,11 +199,4 @@ def _append(variable: str, text: str) -> None:
 
 def _keep(path: Path, text: str) -> None:
     """Write `text` to `path`; what an untrusted artifact has put there is replaced, not followed."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".comment-")
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text + "\n")
-        Path(temporary).replace(path)
-    except OSError as error:
-        raise from_os_error(error, path.parent, "the comment", None) from error
+    atomic.write(path, text + "\n", "the comment")

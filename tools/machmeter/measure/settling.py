@@ -6,10 +6,10 @@ import contextlib
 import copy
 import fcntl
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from machmeter import atomic
 from machmeter.json_shape import Json, decode
 from machmeter.machine import process
 from machmeter.measure.evidence_shape import SCHEMA, Record
@@ -110,6 +110,4 @@ def read(path: Path) -> Json | None:
 
 def write_json(path: Path, content: Json) -> None:
     """Write strict JSON to `path` by an atomic rename."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(json.dumps(content, indent=1, sort_keys=True, allow_nan=False), encoding="utf-8")
-    temporary.replace(path)
+    atomic.replace(path, json.dumps(content, indent=1, sort_keys=True, allow_nan=False))

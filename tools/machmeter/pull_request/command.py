@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import IO
 
 import msgspec
 
-from machmeter import asv_names
+from machmeter import asv_names, atomic
 from machmeter.compare import documents
 from machmeter.compare.documents import Measurements
 from machmeter.errors import (
@@ -199,9 +198,7 @@ def _empty(output: Path, *, remove: bool) -> None:
 
 def _write(path: Path, made: Measurements) -> None:
     """Write the document by an atomic rename."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_bytes(msgspec.json.encode(made))
-    temporary.replace(path)
+    atomic.replace(path, msgspec.json.encode(made))
 
 
 def _kept(output: Path) -> str:

@@ -6,7 +6,8 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from machmeter.errors import BranchDamaged, from_os_error
+from machmeter import atomic
+from machmeter.errors import BranchDamaged
 from machmeter.results_branch import checks, paths
 from machmeter.results_branch.checks import Unfit
 from machmeter.results_branch.collect import Collected, Store, merge_benchmarks, read_file, shortened
@@ -102,10 +103,4 @@ def _add_benchmarks(target: Path, here: bytes, content: bytes, done: Pulled) -> 
 
 
 def _write(target: Path, content: bytes) -> None:
-    temporary = target.with_name(f".{os.getpid()}.pulled.tmp")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(content)
-        temporary.replace(target)
-    except OSError as error:
-        raise from_os_error(error, target.parent, "results", None) from error
+    atomic.write(target, content, "results")

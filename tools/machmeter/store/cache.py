@@ -14,7 +14,6 @@ import dataclasses
 import hashlib
 import json
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,10 +22,11 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from machmeter.errors import from_os_error
+from machmeter import atomic
 from machmeter.store.columns import Header, Table
 
 FOLDER = ".machmeter-cache"
+WHAT = "the cache of parsed results"  # in an error
 
 _PIECES = "columns-*.bin"
 _MOST_PIECES = 16
@@ -177,23 +177,10 @@ def _save(folder: Path, piece: Piece, number: int) -> None:
     text = np.frombuffer(json.dumps(about, allow_nan=False).encode(), np.uint8)
     # Names sort as the numbers do.
     target = folder / _PIECES.replace("*", f"{number:09}")
-    write(target, lambda path: _write_arrays(path, [text, *arrays.values()]))
+    atomic.write(target, lambda path: _write_arrays(path, [text, *arrays.values()]), WHAT)
 
 
 def _write_arrays(path: Path, arrays: list[Any]) -> None:
     with path.open("wb") as stream:  # one after the other: an .npz would be checked byte by byte at each reading
         for array in arrays:
             np.lib.format.write_array(stream, array, allow_pickle=False)
-
-
-def write(path: Path, how: Any) -> None:
-    """Let `how` write a file and put it in the place of `path` at once. Raises StoreUnwritable or DiskFull."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        how(temporary)
-        temporary.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise from_os_error(error, path.parent, "the cache of parsed results", None) from error

@@ -20,6 +20,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from machmeter import atomic
 from machmeter.errors import BadSetting
 from machmeter.json_shape import JsonValue
 
@@ -71,9 +72,7 @@ class Listing:
         """Write the list by an atomic rename."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         content = {"schema": SCHEMA, "artifacts": [asdict(entry) for entry in self.entries]}
-        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
-        temporary.write_text(json.dumps(content, indent=1, sort_keys=True, allow_nan=False), encoding="utf-8")
-        temporary.replace(self.path)
+        atomic.replace(self.path, json.dumps(content, indent=1, sort_keys=True, allow_nan=False))
 
 
 def read(path: Path) -> Listing:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from machmeter import atomic
 from machmeter.backends import _snippet
 from machmeter.backends import _torch as torch_on_cpu
 from machmeter.backends.base import Effective
@@ -239,9 +240,7 @@ def _timing_cache(config: Any, path: Path) -> Iterator[bool]:
         times = config.create_timing_cache(before)
         config.set_timing_cache(times, ignore_mismatch=False)
         yield bool(before)
-        temporary = path.with_suffix(".tmp")
-        temporary.write_bytes(memoryview(config.get_timing_cache().serialize()))
-        temporary.replace(path)
+        atomic.replace(path, bytes(memoryview(config.get_timing_cache().serialize())))
 
 
 BACKEND = TensorRt()
