@@ -36,7 +36,7 @@ $(VENV)/.dev: $(VENV)/.cpu requirements/dev.txt
 tools: $(VENV)/.tools  ## Make .venv with the commands alone: no framework (what a workflow needs that measures in asv's own environments)
 
 $(VENV)/.tools: $(VENV)/bin/python requirements/minimal.txt requirements/tools.txt pyproject.toml
-	$(PIP) -r requirements/minimal.txt -r requirements/tools.txt
+	$(PIP) --no-compile -r requirements/minimal.txt -r requirements/tools.txt
 	$(PIP) --no-deps --editable .
 	@touch $@
 
@@ -122,8 +122,8 @@ bench-results: setup  ## Measure the results branch: pushing onto 5,000 files, e
 bench-compare: $(VENV)/.dev  ## Try the judgement of comparisons on simulated measurements, asv's rule beside it (a minute)
 	$(BIN)/python tools/experiments/bench_compare.py $(BENCH)
 
-docs: $(VENV)/.tools  ## Write docs/commands.md from the commands and their exit codes
-	$(BIN)/python tools/docs/write_commands.py
+docs: $(VENV)/.tools  ## Write docs/commands.md and docs/metrics.md from the code
+	$(BIN)/python tools/docs/write_pages.py
 
 pictures: $(VENV)/.dev node_modules/.site  ## Take the pictures of the README (docs/pictures/) with an installed Chromium
 	$(BIN)/python tools/docs/take_pictures.py

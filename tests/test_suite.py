@@ -12,22 +12,12 @@ from pathlib import Path
 import pytest
 
 from helpers.project import ROOT, make_project
+from helpers.without_frameworks import BLOCKER
 from machmeter import backends
 from machmeter.backends import grid
 from machmeter.machine import gpu
 from machmeter.running import selection
 from machmeter.workload import cells, models
-
-FRAMEWORKS = ("torch", "torchvision", "timm", "torchao", "onnx", "onnxscript", "onnxruntime", "openvino", "nncf")
-
-BLOCKER = f"""
-import sys
-class Blocker:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {FRAMEWORKS!r}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
-sys.meta_path.insert(0, Blocker())
-"""
 
 
 def test_every_backend_has_a_benchmark_module_and_the_reverse() -> None:

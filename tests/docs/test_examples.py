@@ -14,24 +14,10 @@ from types import ModuleType
 import pytest
 
 from helpers.project import ROOT
+from helpers.without_frameworks import BLOCKER
 
 EXAMPLES = ROOT / "examples"
 MACHINES = sorted(path.name for path in (EXAMPLES / "results").iterdir() if path.is_dir())
-
-FRAMEWORKS = ("torch", "torchvision", "timm", "torchao", "onnx", "onnxscript", "onnxruntime", "openvino", "nncf")
-
-BLOCKER = f"""
-import sys
-
-
-class Blocker:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {FRAMEWORKS!r}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
-
-
-sys.meta_path.insert(0, Blocker())
-"""
 
 
 def _script() -> ModuleType:
