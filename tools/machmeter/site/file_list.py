@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any
 
 from machmeter.history.data import Benchmark, Series
+from machmeter.site.data.shapes import Timeline
 from machmeter.site.links import Link, ModelLink, history_href
 from machmeter.site.pages import (
     benchmark,
@@ -43,7 +43,7 @@ def jobs(site: Site, own: Own, renderer: Renderer, base: str = "") -> list[Job]:
     def page(made: Page, context: Callable[[], Context | Mapping[str, object]]) -> Job:
         return lambda: [(made.href, renderer.page(made, site, context()))]
 
-    def text(name: str, content: Callable[[], Any]) -> Job:
+    def text(name: str, content: Callable[[], object]) -> Job:
         return lambda: [(name, as_json(content()))]
 
     title = f"{site.name}: fast, and still right" if own.tables else f"{site.name}: performance over its history"
@@ -106,7 +106,7 @@ def _top(href: str, title: str, nav: str, description: str = "") -> Page:
     )
 
 
-def _timeline(site: Site) -> dict[str, Any]:
+def _timeline(site: Site) -> Timeline:
     """Return what every plot stands on: the commits in order, shortened, and what changed around the measurements."""
     commits = site.history.commits
     return {

@@ -8,7 +8,6 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from machmeter.errors import SiteUnbuildable, from_os_error
 
@@ -62,6 +61,6 @@ def _writing(output: Path) -> Iterator[None]:
         raise from_os_error(error, output.parent, "the site", None) from error
 
 
-def as_json(content: Any) -> str:
+def as_json(content: object) -> str:
     """Return `content` as strict JSON without blanks."""
     return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from machmeter import metrics
 from machmeter.changes.judge import Change
 from machmeter.history.data import History, Series
+from machmeter.site.data.shapes import Badge
 from machmeter.store.columns import STATES
 from machmeter.text import two_numbers
 from machmeter.text.numbers import throughput_digits
@@ -22,7 +22,7 @@ RECENT = 20  # points that a trend looks back
 _FEWEST = 10  # points: from fewer nobody finds a change
 
 
-def endpoints(history: History, changes: Mapping[str, Sequence[Change]]) -> Iterator[tuple[str, dict[str, Any]]]:
+def endpoints(history: History, changes: Mapping[str, Sequence[Change]]) -> Iterator[tuple[str, Badge]]:
     """Yield path and content of the badges of every inference cell."""
     for item, label in cells_of(history):
         yield speed_path(item), speed(item, label)
@@ -48,7 +48,7 @@ def trend_path(item: Series) -> str:
     return f"data/badges/{item.key}-trend.json"
 
 
-def speed(item: Series, label: str) -> dict[str, Any]:
+def speed(item: Series, label: str) -> Badge:
     """Return the badge of the newest images/s; the state where the newest point has no number."""
     cell = _cell(item)
     if cell is None or not _is_measured(item):
@@ -57,7 +57,7 @@ def speed(item: Series, label: str) -> dict[str, Any]:
     return _badge(label, f"{found:.{throughput_digits(found)}f} images/s", "blue")
 
 
-def trend(item: Series, label: str, changes: Sequence[Change] = ()) -> dict[str, Any]:
+def trend(item: Series, label: str, changes: Sequence[Change] = ()) -> Badge:
     """Return the badge of what became of images/s within the last 20 points, by the changes that were found.
 
     It says "steady", or "faster" or "slower" and by how much.
@@ -94,5 +94,5 @@ def _state(item: Series) -> str:
     return STATES[item.state[-1]] if len(item) else "not run"
 
 
-def _badge(label: str, message: str, colour: str) -> dict[str, Any]:
+def _badge(label: str, message: str, colour: str) -> Badge:
     return {"schemaVersion": 1, "label": label, "message": message, "color": colour}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from machmeter.compare import runs
 from machmeter.history.data import History, Series
 from machmeter.site.data import encode
+from machmeter.site.data.shapes import Columns, Scale
 from machmeter.store.columns import FAILED, OK, STATES, UNREADABLE
 
 RUNS_PER_FILE = 16
@@ -59,7 +59,7 @@ def places(history: History) -> dict[str, int]:
     return {item.key: number for number, item in enumerate(history.benchmarks)}
 
 
-def files(group: Group, placed: dict[str, int]) -> Iterator[tuple[str, dict[str, Any]]]:
+def files(group: Group, placed: dict[str, int]) -> Iterator[tuple[str, Scale | Columns]]:
     """Yield path and content of the columns of one machine and environment."""
     tried = [bool(_TRIED[item.state].any()) for item in group.series]
     speaking = [item for item, is_tried in zip(group.series, tried, strict=True) if is_tried]
@@ -69,7 +69,7 @@ def files(group: Group, placed: dict[str, int]) -> Iterator[tuple[str, dict[str,
     codes = _codes(speaking, ends[: len(speaking)], group.ran)
     for number, start in enumerate(range(0, len(group.ran), RUNS_PER_FILE)):
         block = slice(start, start + RUNS_PER_FILE)
-        content = {
+        content: Columns = {
             "schema": 1,
             "commit": group.ran[block].tolist(),
             "value": [encode.letters(code, 2) for code in codes[block]],
@@ -80,7 +80,7 @@ def files(group: Group, placed: dict[str, int]) -> Iterator[tuple[str, dict[str,
 _Ends = tuple[float, float, bool]  # smallest and largest value, and whether all are positive
 
 
-def scale(some: list[Series], ends: list[_Ends], placed: dict[str, int], ran: NDArray[np.int32]) -> dict[str, Any]:
+def scale(some: list[Series], ends: list[_Ends], placed: dict[str, int], ran: NDArray[np.int32]) -> Scale:
     """Return what all columns of a machine and environment share: which series they have, their ends and versions."""
     position = {item.benchmark.key: {values: n for n, values in enumerate(item.benchmark.params)} for item in some}
     return {

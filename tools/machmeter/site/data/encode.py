@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from machmeter.site.data.shapes import Bounds, Packed
+
 # 90 characters that JSON never escapes: "#" to "~" without the backslash.
 ALPHABET = bytes(code for code in range(35, 127) if code != 92)[:90]
 BASE = len(ALPHABET)
@@ -58,7 +60,7 @@ def can_be_packed(values: NDArray[np.float64]) -> bool:
     return least > 0.0 and most / least <= _WIDEST
 
 
-def pack(values: NDArray[np.float64]) -> dict[str, Any]:
+def pack(values: NDArray[np.float64]) -> Packed:
     """Return `values` packed: {"from", "to", "width", "text"}. Ask `can_be_packed` first."""
     least, most = float(values.min()), float(values.max())
     span = math.log(most / least)
@@ -67,7 +69,7 @@ def pack(values: NDArray[np.float64]) -> dict[str, Any]:
     return {"from": least, "to": most, "width": width, "text": joined(code, WIDTHS[width] + 1, width)}
 
 
-def unpack(packed: dict[str, Any], count: int) -> NDArray[np.float64]:
+def unpack(packed: Packed, count: int) -> NDArray[np.float64]:
     """Return the `count` values that were packed: the reference for readers in other languages."""
     highest = WIDTHS[packed["width"]]
     code = parted(packed["text"], highest + 1, packed["width"])[:count]
@@ -131,7 +133,7 @@ def parted(text: str, count: int, width: float) -> NDArray[np.int64]:
     return np.stack(np.divmod(numbers(text, int(2 * width)), count), axis=1).ravel()
 
 
-def bounds(value: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]) -> dict[str, Any]:
+def bounds(value: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]) -> Bounds:
     """Return an interval around each value packed: how far below and above it reaches, to a tenth of that.
 
     Level 0 is no distance, and k from 1 to 88 is 10^(-6 + 7 (k - 1) / 87) of the value. Only the levels that occur
@@ -155,7 +157,7 @@ def bounds(value: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[n
     return {"from": first, "levels": count - 1, "width": width, "text": joined(code, count**2, width)}
 
 
-def unbound(value: NDArray[np.float64], packed: dict[str, Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def unbound(value: NDArray[np.float64], packed: Bounds) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the intervals that `bounds` wrote: the reference for readers in other languages."""
     count = packed["levels"] + 1
     code = np.stack(np.divmod(parted(packed["text"], count**2, packed["width"])[: len(value)], count), axis=1)
@@ -193,6 +195,6 @@ def runs(values: NDArray[Any]) -> list[int]:
     return found
 
 
-def strict(content: Any) -> bytes:
+def strict(content: object) -> bytes:
     """Return `content` as strict JSON: the same bytes for the same content."""
     return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()

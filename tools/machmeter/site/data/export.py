@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -23,9 +23,11 @@ from machmeter.compare import runs as two_runs
 from machmeter.history import environment_changes
 from machmeter.history.data import History, Series
 from machmeter.site.data import badges, compare_columns, encode
+from machmeter.site.data.shapes import AllRuns, Index, LeftOut, OneSeries, Runs, Step
 from machmeter.store.columns import STATES
 
 SCHEMA = 1
+Content = TypeVar("Content")
 
 _REASONS = 200  # that are told; a foreign project may have one for each value
 _EXAMPLES = 5  # paths that are named for each reason why files were left out
@@ -43,25 +45,25 @@ Job = Callable[[], Iterable[tuple[str, bytes]]]
 def jobs(history: History, changes: Mapping[str, Sequence[Change]]) -> list[Job]:
     """Return functions that make the data files, each some of them, the long ones first."""
     placed = compare_columns.places(history)
-    made: list[Callable[[], Iterable[tuple[str, Any]]]] = []
+    made: list[Callable[[], Iterable[tuple[str, object]]]] = []
     made += [partial(compare_columns.files, group, placed) for group in compare_columns.groups(history)]
     made.append(partial(_common, history, changes))
     made += [partial(_one, item, changes.get(item.key, ())) for item in exported(history)]
     return [partial(_written, job) for job in made]
 
 
-def _written(job: Callable[[], Iterable[tuple[str, Any]]]) -> Iterator[tuple[str, bytes]]:
+def _written(job: Callable[[], Iterable[tuple[str, object]]]) -> Iterator[tuple[str, bytes]]:
     for path, content in job():
         yield path, encode.strict(content)
 
 
-def _common(history: History, changes: Mapping[str, Sequence[Change]]) -> Iterator[tuple[str, Any]]:
+def _common(history: History, changes: Mapping[str, Sequence[Change]]) -> Iterator[tuple[str, object]]:
     yield "data/index.json", index(history)
     yield "data/runs.json", runs(history)
     yield from badges.endpoints(history, changes)
 
 
-def _one(item: Series, changes: Sequence[Change]) -> Iterator[tuple[str, Any]]:
+def _one(item: Series, changes: Sequence[Change]) -> Iterator[tuple[str, object]]:
     yield series_path(item), series(item, changes)
 
 
@@ -75,9 +77,8 @@ def series_path(item: Series) -> str:
     return f"data/series/{item.key}.json"
 
 
-def index(history: History) -> dict[str, Any]:
+def index(history: History) -> Index:
     """Return what `data/index.json` holds."""
-    machines, environments = _numbers(history)
     return {
         "schema": SCHEMA,
         "states": list(STATES),
@@ -85,50 +86,10 @@ def index(history: History) -> dict[str, Any]:
             {"key": item.key, "slug": item.slug, "name": item.name, "facts": dict(item.facts)}
             for item in history.machines
         ],
-        "environments": [
-            {
-                "key": item.key,
-                "slug": item.slug,
-                "name": item.name,
-                "label": item.label,
-                "python": item.python,
-                "requirements": dict(item.requirements),
-                "variables": dict(item.variables),
-            }
-            for item in history.environments
-        ],
-        "commits": {
-            "hash": [commit.hash for commit in history.commits],
-            "date": [commit.date for commit in history.commits],
-            "position": [commit.position for commit in history.commits] if history.has_repository else [],
-            "tags": {str(number): list(commit.tags) for number, commit in enumerate(history.commits) if commit.tags},
-            "orphans": [number for number, commit in enumerate(history.commits) if commit.orphan],
-        },
-        "benchmarks": [
-            {
-                "key": item.key,
-                "slug": item.slug,
-                "name": item.name,
-                "kind": item.kind,
-                "unit": item.unit,
-                "direction": item.direction,
-                "param_names": list(item.param_names),
-                "params": [list(values) for values in item.params],
-                "versions": len(item.versions),
-                "smallest": two_runs.smallest(two_runs.limit(item)),
-            }
-            for item in history.benchmarks
-        ],
-        "events": [
-            {
-                "machine": machines[event.machine.key],
-                "environment": environments[event.environment.key],
-                "commit": event.commit,
-                "kind": event.kind,
-                "text": event.text,
-            }
-            for event in history.events
-        ],
+        "environments": _environments(history),
+        "commits": _commits(history),
+        "benchmarks": _benchmarks(history),
+        "events": _events(history),
         "left_out": _left_out(history),
         "read": {
             "files": history.files,
@@ -139,63 +100,129 @@ def index(history: History) -> dict[str, Any]:
     }
 
 
+def _environments(history: History) -> list[Mapping[str, object]]:
+    return [
+        {
+            "key": item.key,
+            "slug": item.slug,
+            "name": item.name,
+            "label": item.label,
+            "python": item.python,
+            "requirements": dict(item.requirements),
+            "variables": dict(item.variables),
+        }
+        for item in history.environments
+    ]
+
+
+def _commits(history: History) -> Mapping[str, object]:
+    return {
+        "hash": [commit.hash for commit in history.commits],
+        "date": [commit.date for commit in history.commits],
+        "position": [commit.position for commit in history.commits] if history.has_repository else [],
+        "tags": {str(number): list(commit.tags) for number, commit in enumerate(history.commits) if commit.tags},
+        "orphans": [number for number, commit in enumerate(history.commits) if commit.orphan],
+    }
+
+
+def _benchmarks(history: History) -> list[Mapping[str, object]]:
+    return [
+        {
+            "key": item.key,
+            "slug": item.slug,
+            "name": item.name,
+            "kind": item.kind,
+            "unit": item.unit,
+            "direction": item.direction,
+            "param_names": list(item.param_names),
+            "params": [list(values) for values in item.params],
+            "versions": len(item.versions),
+            "smallest": two_runs.smallest(two_runs.limit(item)),
+        }
+        for item in history.benchmarks
+    ]
+
+
+def _events(history: History) -> list[Mapping[str, object]]:
+    machines, environments = _numbers(history)
+    return [
+        {
+            "machine": machines[event.machine.key],
+            "environment": environments[event.environment.key],
+            "commit": event.commit,
+            "kind": event.kind,
+            "text": event.text,
+        }
+        for event in history.events
+    ]
+
+
 def _numbers(history: History) -> tuple[dict[str, int], dict[str, int]]:
     machines = {item.key: number for number, item in enumerate(history.machines)}
     return machines, {item.key: number for number, item in enumerate(history.environments)}
 
 
-def _left_out(history: History) -> list[dict[str, Any]]:
+def _left_out(history: History) -> list[LeftOut]:
     """Return the reasons why something was left out, the most frequent first, with examples."""
     reasons: dict[str, list[str]] = {}
     for item in history.left_out:
         reasons.setdefault(item.reason, []).append(item.path)
     ordered = sorted(reasons.items(), key=lambda pair: (-len(pair[1]), pair[0]))
-    told = [{"reason": reason, "count": len(paths), "paths": paths[:_EXAMPLES]} for reason, paths in ordered[:_REASONS]]
+    told: list[LeftOut] = [
+        {"reason": reason, "count": len(paths), "paths": paths[:_EXAMPLES]} for reason, paths in ordered[:_REASONS]
+    ]
     if rest := ordered[_REASONS:]:
         count = sum(len(paths) for _, paths in rest)
         told.append({"reason": f"{len(rest)} further reasons", "count": count, "paths": []})
     return told
 
 
-def runs(history: History) -> dict[str, Any]:
+class _Distinct(Generic[Content]):
+    """Contents, each kept once and referred to by its number."""
+
+    def __init__(self) -> None:
+        self.contents: list[Content] = []
+        self._numbers: dict[bytes, int] = {}
+
+    def number(self, content: Content) -> int:
+        """Return the number of `content`: that of what is the same as JSON."""
+        number = self._numbers.setdefault(encode.strict(content), len(self.contents))
+        if number == len(self.contents):
+            self.contents.append(content)
+        return number
+
+
+def runs(history: History) -> AllRuns:
     """Return every run by machine and environment. Hosts and packages are listed once and referred to by number."""
     machines, environments = _numbers(history)
-    listed: list[dict[str, Any]] = []
-    hosts: dict[bytes, int] = {}
-    packages: dict[bytes, int] = {}
-    kept: list[list[Any]] = [[], []]
-
-    def number(seen: dict[bytes, int], which: int, content: Any) -> int:
-        text = encode.strict(content)
-        if text not in seen:
-            seen[text] = len(seen)
-            kept[which].append(content)
-        return seen[text]
-
+    listed: list[Runs] = []
+    hosts = _Distinct[tuple[object, object]]()
+    packages = _Distinct[object]()
     for run in history.runs:
         where = machines[run.machine.key], environments[run.environment.key]
         if not listed or (listed[-1]["machine"], listed[-1]["environment"]) != where:
-            listed.append({"machine": where[0], "environment": where[1], "commit": [], "started": []})
-            listed[-1] |= {"host": [], "packages": []}
+            machine, environment = where
+            listed.append(Runs(machine=machine, environment=environment, commit=[], started=[], host=[], packages=[]))
         listed[-1]["commit"].append(run.commit)
         listed[-1]["started"].append(run.started)
         noted = environment_changes.noted(run) if run.host else None
-        listed[-1]["host"].append(number(hosts, 0, [environment_changes.facts(run), noted]))
-        listed[-1]["packages"].append(number(packages, 1, run.packages))
+        listed[-1]["host"].append(hosts.number((environment_changes.facts(run), noted)))
+        listed[-1]["packages"].append(packages.number(run.packages))
     return {
         "schema": SCHEMA,
         "runs": listed,
-        "hosts": [facts for facts, _ in kept[0]],
-        "noted": [noted for _, noted in kept[0]],
-        "packages": kept[1],
+        "hosts": [facts for facts, _ in hosts.contents],
+        "noted": [noted for _, noted in hosts.contents],
+        "packages": packages.contents,
     }
 
 
-def series(item: Series, changes: Sequence[Change] = ()) -> dict[str, Any]:
+def series(item: Series, changes: Sequence[Change] = ()) -> OneSeries:
     """Return what `data/series/<key>.json` holds."""
     measured = item.measured
     value = item.value[measured]
-    content: dict[str, Any] = {
+    packed = encode.can_be_packed(value)
+    content: OneSeries = {
         "schema": SCHEMA,
         "key": item.key,
         "machine": item.machine.slug,
@@ -210,21 +237,18 @@ def series(item: Series, changes: Sequence[Change] = ()) -> dict[str, Any]:
         "current": item.benchmark.current,
         "reasons": {str(point): reason for point, reason in item.reasons.items()},
         "changes": [_change(item, change) for change in changes],
+        "value": encode.pack(value) if packed else encode.rounded(value.tolist()),
     }
     low, high = item.low[measured], item.high[measured]
     bounded = bool(np.isfinite(low).any() or np.isfinite(high).any())
-    if encode.can_be_packed(value):
-        content["value"] = encode.pack(value)
-        if bounded:
-            content["bounds"] = encode.bounds(value, low, high)
-    else:
-        content["value"] = encode.rounded(value.tolist())
-        if bounded:
-            content["low"], content["high"] = encode.rounded(low.tolist()), encode.rounded(high.tolist())
+    if bounded and packed:
+        content["bounds"] = encode.bounds(value, low, high)
+    elif bounded:
+        content["low"], content["high"] = encode.rounded(low.tolist()), encode.rounded(high.tolist())
     return content
 
 
-def _change(item: Series, change: Change) -> dict[str, Any]:
+def _change(item: Series, change: Change) -> Step:
     numbers = encode.rounded([change.before, change.after, change.p, change.importance])
     return {
         "point": change.index,

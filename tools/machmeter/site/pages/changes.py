@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from machmeter.site.data.shapes import AllChanges, ListedChange
 from machmeter.site.links import commit_name, parameters, series_href
 from machmeter.site.pages.shared import Change, Site
 
@@ -91,10 +91,10 @@ def context(site: Site) -> Context:
     )
 
 
-def data(site: Site) -> dict[str, Any]:
+def data(site: Site) -> AllChanges:
     """Return what `data/changes.json` holds."""
     commits = site.history.commits
-    listed = [
+    listed: list[ListedChange] = [
         {
             "key": change.series.key,
             "verdict": change.verdict,
