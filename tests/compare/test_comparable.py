@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from helpers.measurements import BASE, SAME, measured, row
-from machmeter.compare import comparable, judge
+from machmeter.compare import judge
 from machmeter.compare.documents import Comparison, Difference
+from machmeter.history import environment_changes
 from machmeter.machine.host import Cpu, HostFacts, Limits
 
 HOST = {
@@ -63,7 +64,7 @@ def test_facts_of_the_evidence_become_facts_of_a_side() -> None:
         thread_budget=1,
         kernel="6.1",
     )
-    assert comparable.facts(host) == {
+    assert environment_changes.recorded(host) == {
         "CPU": "Some CPU",
         "physical cores": "2",
         "thread budget": "1",
@@ -72,7 +73,7 @@ def test_facts_of_the_evidence_become_facts_of_a_side() -> None:
         "CPU features": "amx_int8 avx2",
         "memory limit": "8000000000 bytes",
     }
-    assert comparable.facts(HostFacts()) == {}
+    assert environment_changes.recorded(HostFacts()) == {}
 
 
 def sides(base: dict[str, str], head: dict[str, str], pins: tuple[dict[str, str], dict[str, str]]) -> Comparison:

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import re
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,9 @@ from helpers.number_pairs import PAIRS
 from machmeter.compare import runs
 from machmeter.history.data import History
 from machmeter.history.read import read
+from machmeter.machine.host import Cpu, HostFacts, Limits
 from machmeter.site import build
-from machmeter.site.data import compare_columns, encode
+from machmeter.site.data import compare_columns, encode, export
 from machmeter.site.pages import compare
 from machmeter.text import numbers, two_numbers
 
@@ -201,6 +203,46 @@ def test_the_browser_compares_any_two_runs_as_python_does(site: Path, tmp_path: 
         assert found["rows"] == expected["rows"], pair
     verdicts = {row[0] for found in told.values() for row in found["rows"]}
     assert verdicts == set(runs.ORDER)
+
+
+HOSTS = (
+    None,
+    HostFacts(cpu=Cpu(model="A", features=("avx2",)), kernel="6.1"),
+    HostFacts(cpu=Cpu(model="A", features=("avx2",)), kernel="6.12"),
+    HostFacts(cpu=Cpu(model="B", features=("avx2", "amx")), thread_budget=2),
+    HostFacts(cpu=Cpu(model="A", features=tuple(f"feature{number}" for number in range(90))), thread_budget=4),
+    HostFacts(cpu=Cpu(model="A"), limits=Limits(memory_bytes=8_000_000_000, cpu_quota=1.5)),
+    HostFacts(cpu=Cpu(model="A"), limits=Limits(memory_bytes=16_000_000_000)),
+)
+
+
+@needs_node
+def test_the_browser_finds_the_same_hosts_comparable(site: Path, tmp_path: Path) -> None:
+    """Hosts with and without evidence: asv and the evidence name a CPU differently."""
+    history = read(site / "results")
+    machines = [{"machine": "here", "cpu": "A CPU"}, {"machine": "here", "cpu": "Another CPU"}, {"machine": "here"}]
+    hosts = tuple(
+        replace(history.runs[0], host=host, params=noted, commit=number)
+        for number, (host, noted) in enumerate(itertools.product(HOSTS, machines))
+    )
+    told = {
+        f"{base.commit} {head.commit}": runs.compare(
+            runs.Column(run=base, points={}), runs.Column(run=head, points={})
+        ).incomparable.removeprefix("not comparable: ")
+        for base in hosts
+        for head in hosts
+    }
+    data = export.runs(replace(history, runs=hosts))
+    program = (
+        'import { differences } from "MODULES/two_runs.js";\n'
+        f"const runs = {json.dumps(data)}, rules = {json.dumps(runs.rules())}, group = runs.runs[0];\n"
+        "const host = (place) => ({ facts: runs.hosts[group.host[place]], noted: runs.noted[group.host[place]] });\n"
+        "console.log(JSON.stringify(Object.fromEntries(group.commit.flatMap((base) => group.commit.map(\n"
+        "  (head) => [`${base} ${head}`, differences(host(base), host(head), rules).join(', ')])))));"
+    )
+    assert run_module(tmp_path, program) == told
+    assert "CPU features differ" in " ".join(told.values())
+    assert {"", "CPU A CPU → Another CPU", "memory limit 8000000000 bytes → 16000000000 bytes"} < set(told.values())
 
 
 def test_the_table_without_a_script_is_what_the_script_would_show(site: Path) -> None:

@@ -72,5 +72,5 @@ export function differences(base, head, rules) {
   const both = base.noted && head.noted;
   const [old, now] = [base, head].map((host) => (both ? host.facts : host.noted || host.facts));
   return rules.incomparable.filter((name) => old[name] && now[name] && old[name] !== now[name])
-    .map((name) => `${name} ${old[name]} → ${now[name]}`);
+    .map((name) => (old[name].length + now[name].length <= rules.readable ? `${name} ${old[name]} → ${now[name]}` : `${name} differ`));
 }

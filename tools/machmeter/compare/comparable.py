@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from machmeter.compare.documents import Difference, Side
 from machmeter.history import environment_changes
-from machmeter.machine.host import HostFacts
 
-# Facts of the machine that both sides must share, under the names that `facts` gives them.
-SAME = ("machine", *environment_changes.INCOMPARABLE, "CPU as asv has it", "CPU features", "memory limit")
+# Facts of the machine that both sides must share, under the names that `environment_changes.recorded` gives them.
+SAME = ("machine", *environment_changes.INCOMPARABLE, "CPU as asv has it")
 
 # What installs, measures or draws, and never runs a model.
 _NOISE = {"pip", "setuptools", "wheel", "machmeter", "asv", "asv-runner", "pytest", "ruff", "mypy"}
-
-
-def facts(host: HostFacts) -> dict[str, str]:
-    """Return the facts of `host`, as the evidence has it, that a side keeps: `Side.host`."""
-    found = environment_changes.recorded(host)
-    if host.cpu.features:
-        found["CPU features"] = " ".join(sorted(host.cpu.features))
-    if host.limits.memory_bytes is not None:
-        found["memory limit"] = f"{host.limits.memory_bytes} bytes"
-    return {name: text[:1000] for name, text in found.items()}
 
 
 def differences(base: Side, head: Side) -> list[Difference]:

@@ -246,7 +246,8 @@ def _incomparable(base: Run, head: Run) -> str:
         return f"not comparable: measured on {base.machine.name} and on {head.machine.name}"
     named = {found[0]: found for found in environment_changes.host(base, head)}
     differences = [named[name] for name in environment_changes.INCOMPARABLE if name in named]
-    return f"not comparable: {environment_changes.text(differences)}" if differences else ""
+    told = ", ".join(environment_changes.told(*found) for found in differences)
+    return f"not comparable: {told}" if told else ""
 
 
 _LARGEST = 709.0  # logarithm of a number that can be written
@@ -275,4 +276,5 @@ def rules() -> dict[str, Any]:
         "order": ORDER,
         "kinds": _KINDS,
         "incomparable": environment_changes.INCOMPARABLE,
+        "readable": environment_changes.READABLE,
     }

@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from machmeter import asv_names, units
-from machmeter.compare import comparable
 from machmeter.compare.documents import Better, Measurements, Process, Row, Side, Status
 from machmeter.compare.result_files import Candidate, find, one
 from machmeter.errors import SideUnknown
+from machmeter.history import environment_changes
 from machmeter.measure.evidence_shape import Record, Run
 from machmeter.store import asv_files, columns, commit_order, copies, evidence, notes, settings
 from machmeter.store.columns import Header, Table
@@ -104,7 +104,7 @@ def _host(header: Header, newest: Run, machine: str) -> dict[str, str]:
     told = evidence.host(newest)
     if told is None:
         noted["logical CPUs"] = facts.get("num_cpu", "")
-    found = {"machine": machine, **noted, **(comparable.facts(told) if told else {})}
+    found = {"machine": machine, **noted, **(environment_changes.recorded(told) if told else {})}
     return {name: text[:1000] for name, text in found.items() if text}
 
 

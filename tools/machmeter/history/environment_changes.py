@@ -21,15 +21,22 @@ _HOST: tuple[tuple[str, Callable[[HostFacts], str | float | None]], ...] = (
     ("frequency governor", lambda host: host.governor),
     ("turbo disabled", lambda host: host.turbo_disabled),
     ("huge pages", lambda host: host.transparent_huge_pages),
+    ("CPU features", lambda host: " ".join(sorted(host.cpu.features))),
+    ("memory limit", lambda host: host.limits.memory_bytes and f"{host.limits.memory_bytes} bytes"),
 )
 
 # The same of what asv notes of a machine. Memory is left out: it is a few bytes off after every start.
 _NOTED = (("CPU", "cpu"), ("logical CPUs", "num_cpu"), ("architecture", "arch"), ("system", "os"))
 
 # Differences that make two numbers incomparable, rather than only explain a step.
-INCOMPARABLE = ("CPU", "GPU", "driver", "thread budget", "CPU quota", "physical cores", "logical CPUs", "architecture")
+INCOMPARABLE = (
+    "CPU", "GPU", "driver", "thread budget", "CPU quota", "physical cores", "logical CPUs", "architecture",
+    "CPU features", "memory limit",
+)  # fmt: skip
 
 _NAMED = 6  # in the line of text; the details have all
+READABLE = 200  # characters of both sides of a difference
+_LONGEST = 1000  # characters of a fact: those of a CPU's features are many
 
 
 def between_runs(history: History) -> Iterator[Event]:
@@ -74,7 +81,8 @@ def host(old: Run, new: Run) -> list[Difference]:
 
 def recorded(host: HostFacts) -> dict[str, str]:
     """Return the facts of the machine `host`, as the evidence has it, under the names by which they are shown."""
-    return {name: fact for name, look in _HOST if (fact := _text(look(host)))}
+    found = {name: fact for name, look in _HOST if (fact := _text(look(host)))}
+    return {name: fact[:_LONGEST] for name, fact in found.items()}
 
 
 def noted(run: Run) -> dict[str, str]:
@@ -94,8 +102,13 @@ def packages(old: Run, new: Run) -> list[Difference]:
 
 def text(differences: list[Difference]) -> str:
     """Return differences as one line: "torch 2.13.0 -> 2.14.1, 2 more"."""
-    told = [f"{name} {before or 'none'} → {after or 'none'}" for name, before, after in differences[:_NAMED]]
-    return ", ".join(told + ([f"{len(differences) - _NAMED} more"] if len(differences) > _NAMED else []))
+    named = [told(*found) for found in differences[:_NAMED]]
+    return ", ".join(named + ([f"{len(differences) - _NAMED} more"] if len(differences) > _NAMED else []))
+
+
+def told(name: str, before: str, after: str) -> str:
+    """Return a difference in words; what is too long to be read is only named."""
+    return f"{name} {before or 'none'} → {after or 'none'}" if len(before + after) <= READABLE else f"{name} differ"
 
 
 def _text(fact: str | float | None) -> str:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from machmeter.compare import comparable
 from machmeter.compare.documents import Status
+from machmeter.history import environment_changes
 from machmeter.machine import host
 from machmeter.measure import settling
 from machmeter.measure.evidence_shape import Record, Run
@@ -157,9 +157,10 @@ def facts(built: Built, run_name: str) -> tuple[dict[str, str], dict[str, str]]:
     """Return the facts of the machine and the installed versions, from the evidence, or as they are seen from here."""
     known = run(built.place, run_name)
     if told := evidence.host(known):
-        return comparable.facts(told), dict(known.versions)
+        return environment_changes.recorded(told), dict(known.versions)
     folders = [*(built.place.work / "env").glob("*/lib/python*/site-packages")]
-    return comparable.facts(host.facts()), _installed([*folders, *([built.libraries] if built.libraries else [])])
+    installed = _installed([*folders, *([built.libraries] if built.libraries else [])])
+    return environment_changes.recorded(host.facts()), installed
 
 
 def _installed(folders: Iterable[Path]) -> dict[str, str]:
