@@ -80,7 +80,7 @@ class Inductor:
     def snippet(
         self, model: Model, artifact: Artifact, precision: str, *, batch: int, threads: int, **options: str
     ) -> str:
-        """Return a program that loads the package, or that compiles the model at its first call."""
+        """Return a program that loads the package, or that compiles the model at its first call. Raises NoResults."""
         if options["mode"] == "aot":
             return _aot.snippet(model, artifact, batch=batch, threads=threads)
         (digest,) = artifact.toolchain.parents

@@ -119,7 +119,7 @@ class OrtSession:
         """Profile one run of the same model and settings in a process of its own, and count what it executed.
 
         Not in this process: a second session would count as memory of the first, and profiling costs time at
-        every operator. `threads` are those the session really started, with the calling one.
+        every operator. `threads` are those the session really started, with the calling one. Raises CellFailed.
         """
         settings = [str(self._path), str(self._threads), json.dumps(self._example.shape), PROVIDER]
         done = subprocess.run([sys.executable, "-c", _PROFILE, *settings], capture_output=True, text=True, check=False)

@@ -113,7 +113,10 @@ def _patient(pause: Callable[[float], None]) -> Any:
 
 @contextlib.contextmanager
 def told(what: str) -> Iterator[None]:
-    """Turn what goes wrong on GitHub while doing `what` ("posting on pull request 7") into one line."""
+    """Turn what goes wrong on GitHub while doing `what` ("posting on pull request 7") into one line.
+
+    Raises GitHubUnreachable.
+    """
     import requests
 
     from github import GithubException

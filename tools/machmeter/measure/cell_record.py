@@ -30,7 +30,10 @@ class Journal:
         self._outcome: Outcome | None = None
 
     def known(self) -> Facts | None:
-        """Return the facts that an earlier process of this run found of the cell, or raise what it met."""
+        """Return the facts that an earlier process of this run found of the cell, or raise what it met.
+
+        Raises CellFailed or Unsupported.
+        """
         if self._recorder is None:
             return None
         facts = None
@@ -43,7 +46,7 @@ class Journal:
         return facts
 
     def guard(self, benchmark: str, work: Callable[[], object]) -> None:
-        """Do `work` for `benchmark` with its beginning, its end and any failure on record."""
+        """Do `work` for `benchmark` with its beginning, its end and any failure on record. Raises CellFailed."""
         self._benchmark = benchmark
         if self._recorder:
             self._recorder.watch()

@@ -185,7 +185,10 @@ class _Crew:
         self._streams: list[Any] = []  # what each sends, by lines
 
     def connect(self, count: int) -> None:
-        """Wait until `count` processes have connected, or one of those that were started has ended."""
+        """Wait until `count` processes have connected, or one of those that were started has ended.
+
+        Raises CellFailed.
+        """
         with selectors.DefaultSelector() as selector, contextlib.ExitStack() as pidfds:
             selector.register(self._listener, selectors.EVENT_READ)
             for process in self._processes:

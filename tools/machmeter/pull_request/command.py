@@ -60,7 +60,8 @@ def run(
 ) -> Measurements:
     """Measure `head` against the commit where it parted from `base`, for at most `seconds`; return what was measured.
 
-    An interruption keeps every finished pair, and the same call goes on. Raises one of the errors that say what to do.
+    An interruption keeps every finished pair, and the same call goes on. Raises Interrupted, Busy, OutputTaken,
+    or what `commits.find`, `plan` and the rounds raise.
     """
     plan.compiled(patterns)
     chosen = commits.find(project, base, head)

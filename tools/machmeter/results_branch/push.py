@@ -41,7 +41,7 @@ class Pushed:
 
 
 def push(found: Collected, branch: Branch) -> Pushed:
-    """Add `found` to `branch`. Raises what says why not; what was on the branch is on it still."""
+    """Add `found` to `branch`. What was on the branch is on it still. Raises NoResults, BranchDamaged or BranchBusy."""
     if not found.files:
         raise NoResults("there are no results to push yet: run 'make bench' or 'asv run'")
     ours = {path: branch.object_name(content) for path, content in found.files.items()}

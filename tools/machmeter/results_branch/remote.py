@@ -60,7 +60,10 @@ class Raced(Exception):
 
 
 def find_remote(project: Path, name: str) -> Remote:
-    """Return the remote called `name` in the clone `project`, or the repository at the address `name`."""
+    """Return the remote called `name` in the clone `project`, or the repository at the address `name`.
+
+    Raises RemoteUnreachable.
+    """
 
     def ask(*arguments: str) -> str:
         answer = _call(project, *arguments)
@@ -129,7 +132,7 @@ class Branch:
         self.git("config", "gc.auto", "0")
 
     def try_git(self, *arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-        """Run git here and return what came of it."""
+        """Run git here and return what came of it. Raises RemoteUnreachable."""
         return _call(self.folder, *arguments, given=given, variables=self.variables)
 
     def git(self, *arguments: str, given: bytes = b"") -> bytes:
@@ -257,7 +260,7 @@ class Branch:
 
 
 def check_name(branch: str) -> None:
-    """Raise BadSetting where no branch can have this name."""
+    """Raise BadSetting where no branch can have this name, RemoteUnreachable where git is not installed."""
     answer = _call(None, "check-ref-format", f"refs/heads/{branch}")
     if answer.returncode or branch.startswith("-"):
         raise BadSetting(f"{branch!r} cannot be the name of a branch")

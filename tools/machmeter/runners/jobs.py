@@ -22,6 +22,7 @@ def pending(project: Path, results: Path, runner: Runner, stack: str, most: int)
     `results` is asv's folder with what was measured so far; the names of its files are enough. Pending are the commits
     of the branch since the newest one that this machine has results of, at most `most`; HEAD once more where there are
     none (a second run confirms or clears a suspicion), and HEAD alone on a machine that has measured nothing.
+    Raises BadSetting.
     """
     commits = (git.ask(project, "rev-list", "--first-parent", f"--max-count={most}", "HEAD") or "").split()
     if not commits:
@@ -47,7 +48,7 @@ def measure(
     `results` is asv's folder with what was measured so far.
 
     Returns whether every benchmark succeeded. A stack that asv cannot run does not keep the others from being
-    measured. Raises RunFailed at the end where there was one.
+    measured. Raises BadSetting or RunFailed at the end where there was one.
     """
     check_name(runner.name)
     failed, complete = [], True

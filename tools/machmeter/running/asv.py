@@ -91,7 +91,10 @@ def check(arguments: list[str]) -> None:
 
 
 def know_machine(project: Path) -> None:
-    """Let asv note the facts of this machine without a prompt, unless it knows the machine already."""
+    """Let asv note the facts of this machine without a prompt, unless it knows the machine already.
+
+    Raises RunFailed.
+    """
     if asv_names.knows_machine():
         return
     command = [sys.executable, "-m", "asv", "machine", "--yes"]

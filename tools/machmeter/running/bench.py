@@ -37,7 +37,7 @@ def fetch_weights(chosen: list[Model]) -> None:
 
 
 def check_folders(project: Path) -> None:
-    """Raise where the project, the store or the disk cannot take a run."""
+    """Raise where the project, the store or the disk cannot take a run: DiskFull, StoreUnwritable or BadSetting."""
     configurations.check_project(project)
     root, results = Store().root, asv_names.results_folder(project)
     _probe(root, "artifacts", "MACHMETER_STORE")

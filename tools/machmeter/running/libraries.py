@@ -39,6 +39,7 @@ class Library:
         """Return what pip is given for `version`: the names in `requirements/runtime-<library>.txt` without pins.
 
         They are resolved in one call, so that an old version gets the NumPy or torchvision that goes with it.
+        Raises BadSetting.
         """
         from packaging.version import Version
 

@@ -60,8 +60,8 @@ def plan(
 
     Where no `batches` are named, those of DEFAULT_BATCHES, on a GPU all that it has.
     `pattern` is a regular expression over cell names. Option values that take long to prepare are measured
-    with `all_options` or a pattern, offline throughput only `with_offline`. Raises NothingSelected where nothing
-    is left.
+    with `all_options` or a pattern, offline throughput only `with_offline`. Raises UnknownName, or NothingSelected
+    where nothing is left.
     """
     try:
         wanted = re.compile(pattern or "")

@@ -51,6 +51,7 @@ def run(project: Path, stack: str, arguments: list[str]) -> bool:
     """Run `asv run` with `arguments` in an environment with `stack`, the newest commit if they name none.
 
     The results are kept with all others of the project. Returns whether every benchmark succeeded.
+    Raises BadSetting or RunFailed.
     """
     configurations.check_project(project)
     check(project, stack)
@@ -67,7 +68,10 @@ def run(project: Path, stack: str, arguments: list[str]) -> bool:
 
 
 def measure(project: Path, stack: str, selected: Part, say: Say) -> Counter[str]:
-    """Measure `selected` in the environment of `stack`, as `bench.run` does in this one. Raises RunFailed."""
+    """Measure `selected` in the environment of `stack`, as `bench.run` does in this one.
+
+    Raises BadSetting or RunFailed.
+    """
     check(project, stack)
     _check_committed(project, stack)
     patterns = [argument for pattern in selected.patterns for argument in ("-b", pattern)]

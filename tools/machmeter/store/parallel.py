@@ -31,7 +31,7 @@ def share(function: Callable[[Sequence[Item]], Result], items: Sequence[Item], p
 
 
 def each_part(function: Callable[[Sequence[Item]], Result], items: Sequence[Item], processes: int) -> Iterator[Result]:
-    """Yield what `share` returns, part by part."""
+    """Yield what `share` returns, part by part. Raises SiteUnbuildable."""
     global _work
     safe = threading.active_count() == 1 and "fork" in multiprocessing.get_all_start_methods()
     if processes < 2 or len(items) < 2 or not safe:

@@ -39,7 +39,10 @@ class Model:
     benchmarked: bool = True  # False: only for tests and explicit requests
 
     def weights(self) -> Weights:
-        """Return which weights are in use: what `MACHMETER_WEIGHTS` asks for, or the model's only ones."""
+        """Return which weights are in use: what `MACHMETER_WEIGHTS` asks for, or the model's only ones.
+
+        Raises BadSetting.
+        """
         wanted = os.environ.get("MACHMETER_WEIGHTS") or "seeded"
         if wanted not in ("seeded", "pretrained"):
             raise BadSetting(f"MACHMETER_WEIGHTS is {wanted!r}: use 'seeded' or 'pretrained'")

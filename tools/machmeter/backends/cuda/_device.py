@@ -48,7 +48,7 @@ def no_kernels(built_for: list[str], capability: tuple[int, int]) -> str | None:
 
 
 def identity() -> dict[str, str]:
-    """Return what an artifact depends on that is compiled for this GPU: the GPU and its driver."""
+    """Return what an artifact depends on that is compiled for this GPU: the GPU and its driver. Raises Unsupported."""
     found = gpu.find()
     if isinstance(found, str):
         raise Unsupported(found)

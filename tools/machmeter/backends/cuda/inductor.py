@@ -89,7 +89,7 @@ class CudaInductor:
     def snippet(
         self, model: Model, artifact: Artifact, precision: str, *, batch: int, threads: int, **options: str
     ) -> str:
-        """Return a program that compiles the model at its first call."""
+        """Return a program that compiles the model at its first call. Raises NoResults."""
         (digest,) = artifact.toolchain.parents
         weights = artifact.store().find_content("weights", digest)
         if weights is None:

@@ -142,7 +142,10 @@ class CudaOrtSession(_session.GpuSession):
         return binding
 
     def effective(self) -> Effective:
-        """Profile one run of the same network in a process of its own, and count what ran where and in which type."""
+        """Profile one run of the same network in a process of its own, and count what ran where and in which type.
+
+        Raises CellFailed.
+        """
         ((provider, precision, cache),) = self._told
         asked = providers(provider, precision, None, cache)
         settings = [str(self._path), str(self._threads), json.dumps(self._shape), json.dumps(asked)]

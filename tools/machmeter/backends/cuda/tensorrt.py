@@ -69,7 +69,7 @@ class TensorRtSession(_session.GpuSession):
         return self._output
 
     def effective(self) -> Effective:
-        """Return what the engine's own inspector says of its layers."""
+        """Return what the engine's own inspector says of its layers. Raises CellFailed."""
         import tensorrt
 
         inspector = self._engine.create_engine_inspector()
@@ -103,7 +103,7 @@ class TensorRt:
         return None
 
     def prepare(self, model: Model, precision: str, store: Store, *, batch: int, **options: str) -> Artifact:
-        """Build one engine for all batches, with a profile for each."""
+        """Build one engine for all batches, with a profile for each. Raises CellFailed."""
         network = _networks.network(model, precision, store)
         known, on, version = _engine.profiles(self.batches), _device.identity(), _version()
         recipe = Recipe(
