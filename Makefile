@@ -81,14 +81,22 @@ node_modules/.ready: package.json package-lock.json
 	@if command -v npm >/dev/null; then npm ci --no-audit --no-fund --loglevel=error && touch node_modules/.site $@ || echo "npm ci failed"; \
 	else echo "npm is not installed: plots will be static, and tests of GitHub fail (Debian: apt install npm)"; fi
 
-test: $(VENV)/.dev node_modules/.ready lint  ## Check the style and run every test (real models, real asv: 10 to 15 minutes on 2 cores)
-	$(BIN)/python -m pytest
+# Two passes: what may run beside other tests, in as many processes as there are CPUs, then what measures, alone.
+# Artifacts of real models are made once for both. A pass to which nothing belongs is none that failed.
+SIDE_BY_SIDE := -n auto --dist loadgroup --no-loadscope-reorder --durations 10
+run_tests = store=$$(mktemp -d) && trap 'rm -rf "$$store"' EXIT && export MACHMETER_TEST_STORE="$$store"; \
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "$(1) not quiet"; beside=$$?; \
+	$(BIN)/python -m pytest --durations 10 -m "$(1) quiet"; alone=$$?; \
+	{ [ $$beside = 0 ] || [ $$beside = 5 ]; } && { [ $$alone = 0 ] || [ $$alone = 5 ]; } && [ $$beside$$alone != 55 ]
+
+test: $(VENV)/.dev node_modules/.ready lint  ## Check the style and run every test (real models, real asv: about 15 minutes on 2 cores)
+	@$(call run_tests,)
 
 pytest: $(VENV)/.dev node_modules/.ready  ## Run every test, without the style checks
-	$(BIN)/python -m pytest
+	@$(call run_tests,)
 
-test-quick: $(VENV)/.dev node_modules/.ready  ## Run the tests that need no real model (two minutes, no network)
-	$(BIN)/python -m pytest -m "not models and not network"
+test-quick: $(VENV)/.dev node_modules/.ready  ## Run the tests that need no real model (some minutes, no network)
+	@$(call run_tests,not models and not network and)
 
 test-cuda:  ## Try the GPU backends on this machine's GPU (under 8 minutes; needs torch and NumPy, installs nothing)
 	$(PYTHON) tools/experiments/try_gpu.py $(BENCH)

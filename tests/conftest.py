@@ -13,11 +13,31 @@ import pytest
 from helpers.project import ROOT
 
 ALONE = "MACHMETER_TEST_ALONE"  # set in the process of a test that has one of its own
+STORE = "MACHMETER_TEST_STORE"  # where `make test` keeps the artifacts of real models for both of its passes
+# What takes longest begins first, so that no process ends with it while another has nothing left to do.
+LONGEST_FIRST = ("models", "workflows", "pull_request", "running", "browser", "site")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let golden files be written anew."""
     parser.addoption("--update", action="store_true", help="Write the golden files anew (tests/data/golden).")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Say for pytest-xdist which tests one process runs: those of a file, whose fixtures are made once.
+
+    All tests of real models are in one process, because they share a store.
+    """
+
+    def place(group: str) -> int:
+        room = group.removeprefix("tests/").partition("/")[0]
+        return LONGEST_FIRST.index(room) if room in LONGEST_FIRST else len(LONGEST_FIRST)
+
+    groups = {item: "models" if item.get_closest_marker("models") else item.nodeid.partition("::")[0] for item in items}
+    for item, group in groups.items():
+        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: place(groups[item]))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -35,7 +55,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 @pytest.fixture(scope="session")
 def shared_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One store for all tests on real models: what was prepared once serves them all."""
-    return tmp_path_factory.mktemp("store")
+    return Path(os.environ[STORE]) if STORE in os.environ else tmp_path_factory.mktemp("store")
 
 
 @pytest.fixture

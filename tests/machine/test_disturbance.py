@@ -12,6 +12,8 @@ import pytest
 
 from machmeter.machine import disturbance, host
 
+pytestmark = pytest.mark.quiet
+
 TICKS = os.sysconf("SC_CLK_TCK")
 
 

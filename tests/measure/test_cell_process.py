@@ -23,6 +23,8 @@ from machmeter.store.values import read_all
 from machmeter.tables.cells_found import machines
 from machmeter.tables.cells_table import Row, build
 
+pytestmark = pytest.mark.quiet
+
 MODULES: dict[str, dict[str, object]] = {
     "sleeper": {"batches": [1, 8, 32]},
     "slowstart": {},

@@ -19,6 +19,8 @@ from machmeter.tables.cells_found import machines
 from machmeter.tables.cells_table import Row, build
 from machmeter.workload import inputs, shared_artifacts
 
+pytestmark = pytest.mark.quiet
+
 EDGE = 1e9 * 0.010  # nanoseconds that the fake device works
 
 

@@ -16,6 +16,8 @@ from machmeter.store.values import ResultFile, Value
 from machmeter.tables import peaks
 from machmeter.workload import models, shared_artifacts
 
+pytestmark = pytest.mark.quiet
+
 
 def trial(rate: float, size: int) -> peak._Trial:
     return peak._Trial(rate=rate, kernel="k", size=size, call=lambda: None)

@@ -22,6 +22,8 @@ from machmeter.workload import models
 from machmeter.workload.cells import Cell
 from machmeter.workload.launch import Launch
 
+pytestmark = pytest.mark.quiet
+
 TWO_CORES = host.cpu().physical_cores >= 2
 
 needs_two_cores = pytest.mark.skipif(not TWO_CORES, reason="needs two physical cores")

@@ -7,6 +7,8 @@ import pytest
 from machmeter.errors import CellFailed
 from machmeter.measure import throughput
 
+pytestmark = pytest.mark.quiet
+
 MS = 1_000_000  # nanoseconds
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from helpers.project import ROOT, Project
 
-pytestmark = pytest.mark.models
+pytestmark = [pytest.mark.models, pytest.mark.quiet]
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,8 @@ import pytest
 from helpers.project import SUITE, Project, make_project
 from machmeter.machine import host, process
 
+pytestmark = pytest.mark.quiet
+
 MODULE = """
 from machmeter.workload import models
 from machmeter.measure.ladder_classes import ladder_classes

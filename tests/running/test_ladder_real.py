@@ -16,6 +16,8 @@ from machmeter.workload import fidelity, models, rungs
 from machmeter.workload import precision as precision_labels
 from machmeter.workload.cells import Cell
 
+pytestmark = pytest.mark.quiet
+
 
 @pytest.fixture
 def resnet18(store_variable: Path) -> Any:

@@ -22,6 +22,8 @@ from machmeter.workload import models, pinned
 from machmeter.workload.artifacts import Recipe
 from machmeter.workload.pinned import Listing
 
+pytestmark = pytest.mark.quiet
+
 RESNET = [models.get("ResNet50")]
 
 
