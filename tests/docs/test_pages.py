@@ -148,3 +148,11 @@ def test_no_page_says_a_long_paragraph_twice(name: str) -> None:
     text = _prose((ROOT / name).read_text(encoding="utf-8"))
     lines = [line for line in text.splitlines() if len(line) > 60 and not line.startswith(("|---", "| `"))]
     assert {line for line in lines if lines.count(line) > 1} == set()
+
+
+def test_the_map_of_contributing_has_every_room_in_at_most_twelve_rows() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = text.partition("| you want to change")[2].partition("\n\n")[0].splitlines()[2:]
+    assert len(rows) <= 12
+    rooms = {path.parent.name for path in (ROOT / "tools" / "machmeter").glob("*/__init__.py")}
+    assert {room for room in rooms if not any(f"tools/machmeter/{room}/" in row for row in rows)} == set()
