@@ -147,7 +147,7 @@ class GpuSession:
             torch_reserved=int(self._torch.cuda.max_memory_reserved()),
         )
 
-    def told(
+    def read_back(
         self, compute: Mapping[str, int], *, kernels: Counts = None, operators: Counts = None, **settings: JsonValue
     ) -> Effective:
         """Return what a backend's `effective` found, and what every backend says beside it."""

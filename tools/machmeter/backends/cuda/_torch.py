@@ -69,7 +69,7 @@ class CudaTorchSession(_session.GpuSession):
             with autocast:
                 counted = multiplications(lambda: self._module(example.to(self._type)))
         self._stream.synchronize()
-        return self.told(
+        return self.read_back(
             with_tf32(counted, rounded),
             float32_rounded_to_tf32=rounded,
             autocast="bfloat16" if self._precision == "bf16" else None,

@@ -153,7 +153,7 @@ class CudaOrtSession(_session.GpuSession):
         if done.returncode != 0:
             raise CellFailed(f"ONNX Runtime could not be profiled: {done.stderr.strip()[-200:]}")
         ran = executed(json.loads(done.stdout.splitlines()[-1]), _networks.types(self._path))
-        return self.told(
+        return self.read_back(
             ran.compute,
             operators=ran.operators,
             proved_by=ran.proved_by,

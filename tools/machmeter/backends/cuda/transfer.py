@@ -40,7 +40,7 @@ class TransferSession(_session.GpuSession):
 
     def effective(self) -> Effective:
         """Return that nothing is computed, and what is copied."""
-        return self.told({}, includes_transfer=True, inputs="float32, in host memory")
+        return self.read_back({}, includes_transfer=True, inputs="float32, in host memory")
 
 
 class Transfer:
