@@ -45,12 +45,18 @@ def test_tables_ladders_and_versions_show_it(store: Path) -> None:
     assert {row.backend for row in table.rows} == {"eager", "inductor", "ipex", "onnxruntime", "openvino", "torchao"}
     assert {row.status for row in table.rows} == {"ok"}
     best = table.rows[0]
-    assert None not in (best.p95_ms, best.times_eager, best.percent_of_peak, best.sqnr_db, best.peak_memory_mb)
-    assert any(row.offline_images_per_second for row in table.rows)
+    assert None not in (
+        best.p95_ms,
+        best.times_eager,
+        best.percent_of_peak,
+        best.facts["sqnr_db"],
+        best.facts["peak_memory_mb"],
+    )
+    assert any(row.facts["offline_images_per_second"] for row in table.rows)
     assert "n/a" in {row.status for row in cells_table.build(results, "old").rows}
     gpu = cells_table.build(results, "gpu")
     assert {row.backend.partition(".")[0] for row in gpu.rows} == {"cuda"}
-    assert all(row.device_memory_mb and row.device_p50_ms for row in gpu.rows)
+    assert all(row.facts["device_memory_mb"] and row.device_p50_ms for row in gpu.rows)
     ladder = ladder_table.build(results, "xeon-amx", "ResNet50", rungs.load().values())
     assert sum(row.status == "ok" for row in ladder.rows) == len(rungs.load()) - 3  # ipex has a stack of its own
     swept = versions_table.build(results, "xeon-amx")

@@ -14,7 +14,9 @@ from helpers.records import records
 from machmeter import errors
 from machmeter.backends import grid
 from machmeter.backends.cuda import _device, _session
+from machmeter.backends.cuda._peak import Peak
 from machmeter.measure import opening
+from machmeter.measure.record_parts import Part
 from machmeter.tables.cells_found import machines
 from machmeter.tables.cells_table import Row, build
 from machmeter.workload import inputs, shared_artifacts
@@ -71,7 +73,7 @@ def test_the_memory_of_the_device_is_a_fact_of_the_cell(project: Project, rows: 
     assert facts == {"track_device_memory": 123_000_000}
 
 
-def _ignore(**facts: Any) -> None:
+def _ignore(part: Part) -> None:
     pass
 
 
@@ -123,9 +125,9 @@ def test_the_bound_is_the_measured_peak_with_room_for_better_algorithms(
     precision: str, family: str, least: float
 ) -> None:
     session = object.__new__(_session.GpuSession)
-    session._peak = {"operations_per_second": 1e15}
+    session._peak = Peak(operations_per_second=1e15)
     assert session.least_seconds(1e12, precision, family) == pytest.approx(least)
-    session._peak = {"operations_per_second": None, "how": "torch cannot multiply int8 matrices"}
+    session._peak = Peak(how="torch cannot multiply int8 matrices")
     assert session.least_seconds(1e12, precision, family) == 0.0
 
 
@@ -167,8 +169,9 @@ def test_out_of_memory_on_the_gpu_fails_the_cell_with_the_peak_of_its_memory() -
     error = RuntimeError("CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 15.00 GiB")
     error.peak_bytes = 14_000_000_000  # type: ignore[attr-defined]
     outcome = cell_record.failure(error)
-    assert outcome["status"] == "failed"
-    assert outcome["reason"].startswith("out of memory (CUDA out of memory. Tried to allocate 20.00 GiB")
-    assert outcome["reason"].endswith("the peak was 14000 MB")
-    assert "out of memory" in cell_record.failure(RuntimeError("CUBLAS_STATUS_ALLOC_FAILED"))["reason"]
+    assert outcome.status == "failed"
+    assert outcome.reason is not None
+    assert outcome.reason.startswith("out of memory (CUDA out of memory. Tried to allocate 20.00 GiB")
+    assert outcome.reason.endswith("the peak was 14000 MB")
+    assert "out of memory" in (cell_record.failure(RuntimeError("CUBLAS_STATUS_ALLOC_FAILED")).reason or "")
     assert isinstance(errors.Unsupported("x"), NotImplementedError)

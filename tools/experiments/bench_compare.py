@@ -18,12 +18,13 @@ import numpy as np
 from scipy import stats
 
 import simulate_sides
+from machmeter import metrics
 from machmeter.compare import judge, limits, sides, statistics
 
 ROWS = 200
 ROUNDS = 8
 SLOWER = math.log(1.05)
-SMALLEST = math.log1p(limits.LATENCY.relative)
+SMALLEST = math.log1p(metrics.LATENCY.relative)
 ASV_FACTOR, ASV_P = 1.1, 0.002  # asv compare's and asv continuous's own
 SAMPLES = 150
 BATCH = 250  # tables at once

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from machmeter import asv_names, backends
 from machmeter.backends import grid
+from machmeter.json_shape import Json
 from machmeter.machine import host
 from machmeter.measure import settling
 from machmeter.workload import cells, models
@@ -187,7 +188,7 @@ def _share() -> None:
     _print("d", "share of warm-up and timed calls", 100 * (warm_up + timed) / wall, "%", "60 % or more", 60)
 
 
-def _records(run: settling.Json) -> list[settling.Json]:
+def _records(run: Json) -> list[Json]:
     return [record for processes in run["cells"].values() for record in processes.values()]
 
 

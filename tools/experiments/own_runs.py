@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from machmeter import json_shape
 from machmeter.workload import rungs
 from machmeter.workload.cells import Cell
 
@@ -215,7 +216,7 @@ def ladder_of(model: str, slowness: float, run: Run, rng: np.random.Generator) -
     found = []
     speed = 18.0 / slowness
     for name, rung in known.items():
-        settings = rungs.settings(rung, known)
+        settings = json_shape.encode(rungs.settings(rung, known))
         around = {"rung": {"name": name, "on": rung.on, "title": rung.title}, "settings": settings}
         if "ipex" in name:
             found.append(around | {"status": "n/a", "reason": "not installed: intel_extension_for_pytorch"})

@@ -29,8 +29,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from machmeter import backends
 from machmeter.errors import MachmeterError
+from machmeter.json_shape import encode
 from machmeter.machine import gpu
 from machmeter.measure import cell_record, opening
+from machmeter.measure.evidence_shape import Facts
+from machmeter.measure.record_parts import Part, merged
 from machmeter.workload import cells, models, shared_artifacts
 from machmeter.workload.artifacts import Recipe, Store, installed_version
 
@@ -109,10 +112,10 @@ def chosen_cells(model: models.Model, names: list[str]) -> Iterator[tuple[Any, c
 
 def measure(backend: Any, model: models.Model, cell: cells.Cell) -> dict[str, Any]:
     """Open and time one cell; return what was found, or its status and reason."""
-    record: dict[str, Any] = {}
-    facts: dict[str, Any] = {}
+    parts: list[Part] = []
+    facts: Facts = {}
     try:
-        opened = opening.open_cell(backend, model, cell, record=lambda **more: record.update(more), facts=facts)
+        opened = opening.open_cell(backend, model, cell, record=parts.append, facts=facts)
         host, device = [], []
         end = time.perf_counter() + MOST_SECONDS
         while len(host) < LEAST_CALLS or time.perf_counter() < end:
@@ -121,10 +124,10 @@ def measure(backend: Any, model: models.Model, cell: cells.Cell) -> dict[str, An
             opened.call(batch)
             host.append(time.perf_counter_ns() - start)
             if problem := opened.problem(host[-1]):
-                return {"cell": cell.key(), "status": "failed", "reason": problem, "record": record}
+                return {"cell": cell.key(), "status": "failed", "reason": problem, "record": merged(*parts)}
             device.append(opened.device.device_seconds() if opened.device else None)
     except Exception as error:
-        return {"cell": cell.key(), **cell_record.failure(error), "record": record, "facts": facts}
+        return {"cell": cell.key(), **merged(cell_record.failure(error)), "record": merged(*parts), "facts": facts}
     told = [seconds for seconds in device if seconds is not None]
     return {
         "cell": cell.key(),
@@ -133,9 +136,9 @@ def measure(backend: Any, model: models.Model, cell: cells.Cell) -> dict[str, An
         "device_ms": 1e3 * statistics.median(told) if told else None,
         "least_ms": 1e3 * opened.least_seconds,
         "images_per_second": cell.batch / (statistics.median(host) / 1e9),
-        "state": opened.device.state() if opened.device else None,
+        "state": encode(opened.device.state()) if opened.device else None,
         "facts": facts,
-        "record": record,
+        "record": merged(*parts),
     }
 
 

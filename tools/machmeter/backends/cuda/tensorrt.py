@@ -79,7 +79,9 @@ class TensorRtSession(_session.GpuSession):
             layers = _engine.parse_layers(text)
         except ValueError as error:
             raise CellFailed(str(error)) from error
-        return self.read_back(layers.compute, kernels=layers.kernels, layers=layers.count, tensorrt=tensorrt.__version__)
+        return self.read_back(
+            layers.compute, kernels=layers.kernels, layers=layers.count, tensorrt=tensorrt.__version__
+        )
 
 
 class TensorRt:
