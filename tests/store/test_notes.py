@@ -36,3 +36,12 @@ def test_a_list_of_benchmarks_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     )
     (tmp_path / "benchmarks.json").write_text("[]")
     assert notes.benchmarks(tmp_path) == ({}, ["is no object: units and parameter names are guessed"])
+
+
+@pytest.mark.parametrize("text", [None, "[]", "{", "[" * 100_000])
+def test_what_asv_says_in_full_is_nothing_where_nobody_can_read_it(tmp_path: Path, text: str | None) -> None:
+    if text is not None:
+        (tmp_path / "benchmarks.json").write_text(text)
+    assert notes.in_full(tmp_path) == {}
+    (tmp_path / "benchmarks.json").write_text('{"a": {"name": "a", "code": "x"}, "version": 2}')
+    assert notes.in_full(tmp_path) == {"a": {"name": "a", "code": "x"}}

@@ -8,21 +8,22 @@ OUTPUT/<base|head>/results   asv's files; `evidence` beside it
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from machmeter import asv_names
 from machmeter.errors import DiskFull, MachmeterError, RunFailed
+from machmeter.json_shape import Json
 from machmeter.pull_request import commits as git
 from machmeter.pull_request import pin_environments
 from machmeter.pull_request.commits import Commits
 from machmeter.running import asv, configurations, why_it_failed
 from machmeter.running.waiting import RUN, Say
+from machmeter.store import notes
 from machmeter.workload.artifacts import Store
 
 FOLDER = Path(".asv/pr")
@@ -54,7 +55,7 @@ class Built:
     stack: str = ""
     pins: Mapping[str, str] = field(default_factory=dict)
     libraries: Path | None = None  # the packages of the pins' environment
-    benchmarks: Mapping[str, dict[str, Any]] = field(default_factory=dict)  # asv's own description of each, by name
+    benchmarks: Mapping[str, Json] = field(default_factory=dict)  # asv's own description of each, by name
     error: str = ""
     problem: MachmeterError | None = None  # behind `error`, where a user could solve it
 
@@ -75,8 +76,7 @@ def build(place: Place, commits: Commits, stack: str, output: IO[str], say: Say)
     start = why_it_failed.position(output)
     # asv builds the project, imports the suite and lists it; it exits with 0 although it measured nothing.
     code = call(place, configuration, ["-b", "just-discover"], {}, output)
-    described = _read(place.results / "benchmarks.json") if code == 0 else {}
-    found = {name: item for name, item in described.items() if isinstance(item, dict)}
+    found = notes.in_full(place.results) if code == 0 else {}
     problem = "" if found else f"does not build: {why_it_failed.why(output, start)}"
     if code == 0 and not found:
         problem = "has no benchmarks"
@@ -98,7 +98,7 @@ def _configuration(place: Place, source: Path, stack: str, output: IO[str], say:
     """
     configurations.check_project(source)
     own = asv_names.read_configuration(source / asv_names.CONFIGURATION)
-    changes: dict[str, Any] = {
+    changes: Json = {
         "repo": str(place.work / "source"),
         "env_dir": str(place.work / "env"),
         "results_dir": str(place.results),
@@ -142,11 +142,3 @@ def measure(built: Built, patterns: Iterable[str], attributes: Iterable[str], ru
     if code not in asv.SUCCESS:
         why = why_it_failed.why(output, start)
         raise RunFailed(f"asv stopped with exit code {code} while it measured {built.place.name}: {why}")
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}

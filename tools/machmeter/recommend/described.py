@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from machmeter.recommend.candidates import TABLE, Candidate
 from machmeter.recommend.choose import Excluded, Verdict
@@ -65,7 +64,7 @@ def notes(verdict: Verdict, limits: Sequence[Limit]) -> list[str]:
 
 def as_json(
     verdict: Verdict, limits: Sequence[Limit], machine: str, program: str | None, reason: str | None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the verdict as plain data; `reason` says why there is no `program`."""
     return {
         "model": verdict.recommended.model,
@@ -84,7 +83,7 @@ def as_json(
     }
 
 
-def _plain(candidate: Candidate | None) -> dict[str, Any] | None:
+def _plain(candidate: Candidate | None) -> dict[str, object] | None:
     if candidate is None:
         return None
     return {**columns.flat(candidate, TABLE), "latency_ms": candidate.latency_ms, "latency_is": candidate.latency_is}

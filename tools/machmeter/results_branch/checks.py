@@ -1,4 +1,8 @@
-"""Whether the bytes of a file are fit to be on the results branch, whoever wrote them: they are data and no more."""
+"""Whether the bytes of a file are fit to be on the results branch, whoever wrote them: they are data and no more.
+
+What is checked here is foreign, and goes onto the branch as it was written, with what this program does not know of it:
+so it stays plain JSON. Whoever shows it reads it by `store`.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from typing import Any
 import msgspec
 
 from machmeter import asv_names
+from machmeter.json_shape import Json
 from machmeter.measure import evidence_shape
 from machmeter.results_branch import paths
 from machmeter.store import asv_files
@@ -23,8 +28,6 @@ MARKER = (
 
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _FACTS = ("arch", "cpu", "num_cpu", "os", "ram")
-
-Json = dict[str, Any]
 
 
 class Unfit(Exception):

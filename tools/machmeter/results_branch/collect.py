@@ -13,6 +13,7 @@ from typing import Any
 
 from machmeter import asv_names
 from machmeter.errors import NoResults, ResultsUnfit
+from machmeter.json_shape import Json
 from machmeter.measure import settling
 from machmeter.results_branch import checks, paths
 from machmeter.results_branch.checks import Unfit
@@ -40,7 +41,7 @@ class Collected:
     sources: dict[str, Path] = field(default_factory=dict)
     commits: dict[str, str] = field(default_factory=dict)
     cells: dict[str, int] = field(default_factory=dict)  # of each evidence file
-    benchmarks: dict[str, Any] = field(default_factory=dict)
+    benchmarks: Json = field(default_factory=dict)
     machines: dict[str, bytes] = field(default_factory=dict)
     guessed: dict[str, bytes] = field(default_factory=dict)  # machines that have no note here
     notes: list[str] = field(default_factory=list)
@@ -199,7 +200,7 @@ def _take_evidence(found: Collected, path: Path) -> None:
             _add(found, "evidence", path, stem, _dump(part), told["commit"], cells=_cells(part))
 
 
-def _settled(told: dict[str, Any], folder: Path) -> dict[str, Any]:
+def _settled(told: Json, folder: Path) -> Json:
     """Return evidence with dead processes settled. Of the traces that it names only those in `folder` are read."""
     for record in (item for run in told["runs"].values() for cell in run["cells"].values() for item in cell.values()):
         trace = record.get("trace")
@@ -215,17 +216,17 @@ def _is_trace(path: Path, folder: Path) -> bool:
     return path.parent == folder.resolve() / ".traces" and path.is_file() and not path.is_symlink()
 
 
-def _cells(content: dict[str, Any]) -> int:
+def _cells(content: Json) -> int:
     return sum(len(run["cells"]) for run in content["runs"].values())
 
 
-def split(content: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def split(content: Json) -> dict[str, Json]:
     """Return one evidence file for each run of `content`, by the run's name."""
     around = {key: value for key, value in content.items() if key != "runs"}
     return {run: {**copy.copy(around), "runs": {run: told}} for run, told in content["runs"].items()}
 
 
-def is_running(run: dict[str, Any]) -> bool:
+def is_running(run: Json) -> bool:
     """Return whether a process of `run` is at work now."""
     return any(record["status"] == "running" for cell in run["cells"].values() for record in cell.values())
 
@@ -268,6 +269,6 @@ def _dump(content: Any) -> bytes:
     return json.dumps(content, separators=(",", ":"), sort_keys=True, allow_nan=False).encode()
 
 
-def merge_benchmarks(first: dict[str, Any], second: dict[str, Any]) -> bytes:
+def merge_benchmarks(first: Json, second: Json) -> bytes:
     """Return asv's benchmarks.json with all of both; where both describe a benchmark, as the `second` does."""
     return json.dumps({**first, **second, "version": 2}, indent=4, sort_keys=True, allow_nan=False).encode()

@@ -6,9 +6,9 @@ import functools
 import random
 import time
 from dataclasses import dataclass
-from typing import Any
 
 from machmeter.errors import BranchBusy, BranchDamaged, NoResults, NotResultsBranch
+from machmeter.json_shape import Json
 from machmeter.results_branch import checks, paths
 from machmeter.results_branch.checks import Unfit
 from machmeter.results_branch.collect import Collected, merge_benchmarks
@@ -120,7 +120,7 @@ def _derived(found: Collected, branch: Branch, entries: dict[str, Entry]) -> dic
     }
 
 
-def _benchmarks(branch: Branch, entries: dict[str, Entry]) -> dict[str, Any]:
+def _benchmarks(branch: Branch, entries: dict[str, Entry]) -> Json:
     entry = entries.get(paths.BENCHMARKS)
     if entry is None:
         return {}

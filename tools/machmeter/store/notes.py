@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from machmeter.json_shape import Json
+
 BENCHMARKS, MACHINE = "benchmarks.json", "machine.json"
 
 
@@ -34,6 +36,17 @@ def benchmarks(results: Path) -> tuple[dict[str, Described], list[str]]:
     found = {name: _described(item) for name, item in content.items() if isinstance(item, dict)}
     odd = [name for name, item in content.items() if not isinstance(item, dict) and name != "version"]
     return found, [f"{name}: is no description of a benchmark" for name in sorted(odd)]
+
+
+def in_full(results: Path) -> dict[str, Json]:
+    """Return all that asv itself says of each benchmark, in its own words; {} where nobody can read it."""
+    try:
+        content = json.loads((results / BENCHMARKS).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    if not isinstance(content, dict):
+        return {}
+    return {name: item for name, item in content.items() if isinstance(item, dict)}
 
 
 def _described(item: Mapping[str, Any]) -> Described:

@@ -60,7 +60,7 @@ class Row:
         """Return the share of images with the first class of fp32: what decides whether answers count as the same."""
         return self.facts.get("top1_agreement")
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return the row as plain data."""
         return columns.flat(self, "cells", _JSON_BEFORE)
 
@@ -75,7 +75,7 @@ class Table:
     notes: tuple[str, ...]
     peaks: Mapping[str, float] = field(default_factory=dict)  # operations per second, by precision
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return the table as plain data."""
         return {
             "machine": self.machine,

@@ -78,13 +78,13 @@ def in_words(found: Facts, table: Table) -> list[str]:
     ]
 
 
-def flat(row: Any, table: Table, before: Mapping[str, int] = MappingProxyType({})) -> dict[str, Any]:
+def flat(row: Any, table: Table, before: Mapping[str, int] = MappingProxyType({})) -> dict[str, object]:
     """Return a row (a dataclass) as plain data, the facts among the other fields.
 
     Those of a lower order stand before the field that `before` names with it, the rest at the place of `facts`.
     """
     pending = list(metrics.in_table(table))
-    plain: dict[str, Any] = {}
+    plain: dict[str, object] = {}
 
     def take(below: float) -> None:
         while pending and pending[0][1].order < below:

@@ -63,7 +63,7 @@ class LadderRow:
         """Return the share of images with the first class of fp32."""
         return self.facts.get("top1_agreement")
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return the row as plain data."""
         return {**columns.flat(self, "ladder"), "slower": self.slower}
 
@@ -83,7 +83,7 @@ class LadderTable:
     rows: tuple[LadderRow, ...]
     notes: tuple[str, ...]
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return the ladder as plain data."""
         return {
             "machine": self.machine,

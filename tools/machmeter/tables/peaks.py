@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from machmeter.measure import peak
 from machmeter.measure.evidence_shape import Record, Run
@@ -71,7 +70,7 @@ class Limits:
         rate, operations = self.rates.get(precision), self.operations.get(model)
         return rate / operations if rate and operations else None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return the same as plain data."""
         return {
             "operations_per_second": {name: self.rates[name] for name in PRECISIONS if name in self.rates},

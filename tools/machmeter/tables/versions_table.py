@@ -44,7 +44,7 @@ class Row:
     artifact: str | None = None  # the digest's first digits
     commit: str = ""
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return the row as plain data."""
         return columns.flat(self, "versions")
 
@@ -62,7 +62,7 @@ class Series:
     rows: tuple[Row, ...]
     notes: tuple[str, ...]
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return the series as plain data."""
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
         return {**plain, "rows": [row.as_json() for row in self.rows]}
@@ -77,7 +77,7 @@ class Versions:
     series: tuple[Series, ...]
     notes: tuple[str, ...]
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return the table as plain data."""
         return {
             "machine": self.machine,
