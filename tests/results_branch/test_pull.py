@@ -136,8 +136,8 @@ def test_evidence_in_several_files_is_read_as_one(project: Project) -> None:
     third = {**whole, "runs": {"r3": whole["runs"]["r1"]}}
     for number, content in enumerate((one, third)):
         (folder / f"{STEM}.{number:016x}.json").write_text(json.dumps(content))
-    (content,), notes = evidence.read_all(folder)
-    assert (sorted(content["runs"]), notes) == (["r1", "r2", "r3"], [])
+    (file,), notes = evidence.read_all(folder)
+    assert (sorted(file.runs), notes) == (["r1", "r2", "r3"], [])
 
 
 def test_what_was_pulled_counts_as_measured(project: Project) -> None:
@@ -162,5 +162,5 @@ def test_of_two_states_of_one_run_the_later_is_read(project: Project) -> None:
     early = json.loads(json.dumps(whole))
     early["runs"]["r1"]["cells"] = {}
     (folder / f"{STEM}.ffffffffffffffff.json").write_text(json.dumps(early))
-    (content,), _ = evidence.read_all(folder)
-    assert list(content["runs"]["r1"]["cells"]) == ["a"]
+    (file,), _ = evidence.read_all(folder)
+    assert list(file.runs["r1"].cells) == ["a"]
