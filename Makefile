@@ -9,6 +9,7 @@ BENCH ?=
 SITE ?=
 SERVE ?= 1
 PORT ?= 8000
+DEMO ?= .demo
 VENV ?= .venv
 APT ?= sudo apt-get
 BIN := $(VENV)/bin
@@ -66,9 +67,9 @@ serve: site  ## Build the site and show it on http://127.0.0.1:8000/
 	$(BIN)/machmeter site serve
 
 demo: $(VENV)/.tools node_modules/.site  ## Show the site of real results of ours (examples/) on port 8000: no framework; SERVE=0 only builds it
-	$(BIN)/machmeter site build --results examples/results --repository . --output .demo/html
+	$(BIN)/machmeter site build --results examples/results --repository . --output $(DEMO)/html
 ifneq ($(SERVE),0)
-	$(BIN)/machmeter site serve --output .demo/html --port $(PORT)
+	$(BIN)/machmeter site serve --output $(DEMO)/html --port $(PORT)
 endif
 
 # The chart library. Without npm the site has static plots only, and says so.

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -32,16 +33,24 @@ def _script() -> ModuleType:
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site that `make demo` builds, where no framework can be imported."""
-    blocked = tmp_path_factory.mktemp("blocked")
+    folder, blocked = tmp_path_factory.mktemp("demo"), tmp_path_factory.mktemp("blocked")
     (blocked / "sitecustomize.py").write_text(BLOCKER)
     variables = {**os.environ, "PYTHONPATH": f"{blocked}:{ROOT / 'tools'}"}
-    with_tools = ["-o", ".venv/.tools", "-o", "node_modules/.site"]  # installed already, and not anew by a test
+    tried = subprocess.run([sys.executable, "-c", "import torch"], env=variables, capture_output=True, check=False)
+    assert b"No module named 'torch'" in tried.stderr
+    # The environment is that of the tests, and a test installs nothing.
+    installed = [f"VENV={sys.prefix}", "-o", f"{sys.prefix}/.tools", "-o", "node_modules/.site"]
     done = subprocess.run(
-        ["make", *with_tools, "demo", "SERVE=0"], cwd=ROOT, env=variables, capture_output=True, text=True, check=False
+        ["make", *installed, "demo", "SERVE=0", f"DEMO={folder}"],
+        cwd=ROOT,
+        env=variables,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "left out" not in done.stdout
-    return ROOT / ".demo" / "html"
+    return folder / "html"
 
 
 def test_the_demo_has_the_page_of_the_model_on_every_machine(demo: Path) -> None:
