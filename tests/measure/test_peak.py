@@ -15,6 +15,7 @@ from machmeter.measure.evidence_shape import Run
 from machmeter.store.values import ResultFile, Value
 from machmeter.tables import peaks
 from machmeter.workload import models, shared_artifacts
+from machmeter.workload.names import peak_key
 
 pytestmark = pytest.mark.quiet
 
@@ -145,7 +146,7 @@ def result_file(**numbers: float | None) -> ResultFile:
 
 
 def run(**records: dict[str, Any]) -> Run:
-    cells = {peak.key(what): {"p": record} for what, record in records.items()}
+    cells = {peak_key(what): {"p": record} for what, record in records.items()}
     return json_shape.decode(Run, {"started": "2026", "cells": cells})
 
 

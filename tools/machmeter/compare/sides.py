@@ -211,7 +211,7 @@ def together(base: Side, head: Side, machine: str) -> Measurements:
     Where nothing but controls was tried, they are what is asked for.
     """
     tried = [row for side in (base, head) for row in side.rows if row.status in ("ok", "failed")]
-    if all(row.cell.startswith(names_module.FOLDER) for row in tried):
+    if all(names_module.is_of_machine(row.cell) for row in tried):
         base, head = (
             msgspec.structs.replace(side, rows=[msgspec.structs.replace(row, control=False) for row in side.rows])
             for side in (base, head)

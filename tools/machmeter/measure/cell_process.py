@@ -27,6 +27,7 @@ from machmeter.measure.opening import Opened, open_cell
 from machmeter.measure.record_parts import Part, Surveyed, Timed, TimedOnDevice
 from machmeter.workload.cells import Cell
 from machmeter.workload.models import Model
+from machmeter.workload.names import offline_key
 
 SECONDS_BETWEEN_STATES = 1.0  # reading the state of a device takes milliseconds, in which it idles
 MOST_STATES = 60
@@ -91,7 +92,7 @@ class Measurement:
         self._journal.known()  # what failed in the survey is not tried again
         # A record of its own: that a cell cannot be run many times at once says nothing of its latency.
         cell, self._ready_for = self.cell, metrics.OFFLINE
-        journal = Journal(instances.offline_key(cell), cell.batch, self._journal.timeout, tuple)
+        journal = Journal(offline_key(cell.key()), cell.batch, self._journal.timeout, tuple)
 
         def work() -> None:
             done = instances.run(instances.offline(self.backend, cell))

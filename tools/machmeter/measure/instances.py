@@ -73,11 +73,6 @@ def offline(backend: Backend, cell: Cell) -> Configuration:
     return Configuration(backend=backend, cell=cell, launch=Launch(instances=cores), parallel=parallel)
 
 
-def offline_key(cell: Cell) -> str:
-    """Return the name of its record in the evidence, such as `offline.openvino.ResNet50(int8, 8)`."""
-    return f"offline.{cell.key().split('.', 1)[1]}"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Done:
     """What the instances of a configuration did."""

@@ -16,14 +16,10 @@ from machmeter.measure.evidence_shape import Facts, MeasuredRung
 from machmeter.measure.record_parts import Climbed, Speed, Surveyed
 from machmeter.workload import models, rungs
 from machmeter.workload.models import Model
+from machmeter.workload.names import rung_key
 
 TIMEOUT_SECONDS = 1800.0
 VERSION = 1  # bump when a rung of the project comes to mean another workload
-
-
-def key(model: str, rung: str) -> str:
-    """Return the name of a rung's record in the evidence, such as `tuning.ResNet50(tcmalloc)`."""
-    return f"tuning.{model}({rung})"
 
 
 class _Climb:
@@ -35,7 +31,7 @@ class _Climb:
         self._rung = rungs.get(name, known)
         self._known, self._model = known, model
         settings = rungs.settings(self._rung, known)
-        self._journal = Journal(key(model.name, name), settings.batch, timeout, lambda: self._speed)
+        self._journal = Journal(rung_key(model.name, name), settings.batch, timeout, lambda: self._speed)
         self._speed: list[Speed] = []
         self._ready = False
 

@@ -29,8 +29,8 @@ from machmeter.measure.peak_kernels import Call, kernels, unsupported
 from machmeter.measure.record_parts import Outcome, Part, PeakFound
 from machmeter.measure.recorder import Recorder
 from machmeter.workload import precision as precision_labels
+from machmeter.workload.names import PEAK, peak_key
 
-NAME = "MachinePeak"
 PRECISIONS = ("fp32", "bf16", "int8")
 VERSION = "1"
 TIMEOUT_SECONDS = 300.0
@@ -231,11 +231,6 @@ def array_bytes() -> int:
 # ---------------------------------------------------------------------- asv
 
 
-def key(what: str) -> str:
-    """Return the name under which the evidence keeps the peak of a precision, or of "memory"."""
-    return f"control.{NAME}({what})"
-
-
 def _skip(precision: str) -> None:
     """Let asv say n/a where there is no peak, with the reason on record: to asv only a set-up can say so."""
     if unsupported(precision):
@@ -276,7 +271,7 @@ def _on_record(what: str, benchmark: str, measure: Callable[[], Measured]) -> me
     recorder = Recorder(run) if run else None
     if recorder:
         recorder.watch()
-        recorder.begin(key(what), benchmark, TIMEOUT_SECONDS)
+        recorder.begin(peak_key(what), benchmark, TIMEOUT_SECONDS)
     parts: list[Part] = []
     try:
         measured = measure()
@@ -287,11 +282,12 @@ def _on_record(what: str, benchmark: str, measure: Callable[[], Measured]) -> me
         raise
     finally:
         if recorder:
-            recorder.record(key(what), *parts)
+            recorder.record(peak_key(what), *parts)
             recorder.trace.unlink(missing_ok=True)
     return metrics.Samples(samples=measured.samples, number=1)
 
 
 def peak_class(module: str) -> type[Peak]:
     """Return the benchmark class for the namespace of the asv module `module`."""
-    return type(NAME, (Peak,), {"__module__": module, "__doc__": "What this machine can do at best."})
+    name = PEAK.rpartition(".")[2]
+    return type(name, (Peak,), {"__module__": module, "__doc__": "What this machine can do at best."})

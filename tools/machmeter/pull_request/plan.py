@@ -14,7 +14,7 @@ from machmeter.compare.documents import Better
 from machmeter.errors import NothingSelected
 from machmeter.history.data import short_hash
 from machmeter.store.columns import shown
-from machmeter.workload.names import is_control
+from machmeter.workload.names import is_control, is_of_machine
 
 Key = tuple[str, str]  # cell and metric
 
@@ -83,7 +83,7 @@ def items(benchmarks: Mapping[str, Mapping[str, Any]], patterns: Collection[str]
     wanted = compiled(patterns)
     found = (item for name, described in benchmarks.items() for item in _items(name, described))
     chosen = [item for item in found if _selected(item, wanted)]
-    if all(item.cell.startswith("control.") for item in chosen):  # then they are what is asked for
+    if all(is_of_machine(item.cell) for item in chosen):  # then they are what is asked for
         chosen = [replace(item, control=False) for item in chosen]
     return {item.key: item for item in chosen}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import shutil
 import tempfile
 from collections import Counter
@@ -17,7 +18,6 @@ from pathlib import Path
 from machmeter import asv_names, backends
 from machmeter.errors import DiskFull, Unsupported, from_os_error
 from machmeter.isolation import in_child
-from machmeter.measure import peak
 from machmeter.running import asv, configurations, waiting
 from machmeter.running.selection import Part
 from machmeter.running.waiting import Say
@@ -25,6 +25,7 @@ from machmeter.store import evidence
 from machmeter.workload import shared_artifacts
 from machmeter.workload.artifacts import Store
 from machmeter.workload.models import Model
+from machmeter.workload.names import CONTROL, PEAK
 
 LEAST_FREE_BYTES = 2_000_000_000  # the artifacts of one model, with room for a quantizer's scratch files
 
@@ -76,7 +77,7 @@ def run(
     ):
         environment = {**os.environ, **told}
         if control:
-            asv.here(["-b", r"^control\."], project, environment, output, attributes)
+            asv.here(["-b", rf"^{CONTROL}\."], project, environment, output, attributes)
         for part in parts:
             say(f"{part.title}: {len(part.cells)} cells")
             patterns = [argument for pattern in part.patterns for argument in ("-b", pattern)]
@@ -104,7 +105,7 @@ def run_peak(project: Path, say: Say) -> None:
     asv.know_machine(project)
     say("measuring the peak of this machine (15 seconds) ...")
     with (project / asv.LOG).open("w", encoding="utf-8") as output:
-        asv.here(["-b", rf"^control\.{peak.NAME}\."], project, dict(os.environ), output, [])
+        asv.here(["-b", rf"^{re.escape(PEAK)}\."], project, dict(os.environ), output, [])
 
 
 def operations(chosen: Iterable[Model]) -> dict[str, float | None]:

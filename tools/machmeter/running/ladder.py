@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from machmeter.errors import UnknownName
-from machmeter.measure import ladder_classes, rung_configuration
+from machmeter.measure import rung_configuration
 from machmeter.running import bench, selection, stacks
 from machmeter.running.waiting import Say
 from machmeter.workload import rungs
 from machmeter.workload.models import Model
+from machmeter.workload.names import LADDER, rung_key
 from machmeter.workload.rungs import Rung
 
 
@@ -47,8 +48,7 @@ def part(model: Model, chosen: Mapping[str, Rung]) -> selection.Part:
     """Return what asv has to measure for the rungs `chosen`."""
     known = rungs.load()
     steps = tuple(
-        _Step(name=ladder_classes.key(model.name, name), batch=rungs.settings(rung, known).batch)
-        for name, rung in chosen.items()
+        _Step(name=rung_key(model.name, name), batch=rungs.settings(rung, known).batch) for name, rung in chosen.items()
     )
     return selection.Part(
         title=f"the ladder of {model.name}",
@@ -59,7 +59,7 @@ def part(model: Model, chosen: Mapping[str, Rung]) -> selection.Part:
 
 def pattern(model: Model, chosen: Mapping[str, Rung]) -> str:
     """Return the regular expression with which asv selects the rungs `chosen` and no others."""
-    return rf"^tuning\.{model.name}\.\w+\('({'|'.join(map(re.escape, chosen))})'\)$"
+    return rf"^{LADDER}\.{model.name}\.\w+\('({'|'.join(map(re.escape, chosen))})'\)$"
 
 
 def run(model: Model, chosen: Mapping[str, Rung], project: Path, say: Say) -> Counter[str]:

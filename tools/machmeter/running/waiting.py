@@ -18,6 +18,7 @@ from machmeter.errors import RunFailed
 from machmeter.measure import settling, tell
 from machmeter.measure.evidence_shape import Record
 from machmeter.store import evidence
+from machmeter.workload.names import is_of_machine
 
 RUN = "MACHMETER_RUN"  # the variable with the name of a run
 
@@ -130,7 +131,7 @@ class Listener(threading.Thread):
 
     def _tell(self, event: dict[str, Any]) -> None:
         cell, failed = event["cell"], event.get("status") != "ok"
-        if cell.startswith("control."):
+        if is_of_machine(cell):
             return
         counted_by = ("time_forward", "track_throughput")
         if event["benchmark"] in counted_by or (failed and event["benchmark"] != metrics.OFFLINE):

@@ -15,7 +15,6 @@ from typing import Any
 from machmeter import asv_names, json_shape, metrics
 from machmeter.machine import disturbance
 from machmeter.machine.host import HostFacts
-from machmeter.measure import ladder_classes
 from machmeter.measure.evidence_shape import Record, Run
 from machmeter.metrics import Metric
 from machmeter.store import evidence
@@ -24,6 +23,7 @@ from machmeter.tables.cells_found import Status
 from machmeter.text.numbers import throughput_digits
 from machmeter.workload import launch
 from machmeter.workload.launch import Launch
+from machmeter.workload.names import parse_rung
 from machmeter.workload.rungs import LAUNCH_KEYS, Rung, Settings, settings
 
 
@@ -148,13 +148,12 @@ def _newest(folder: Path, model: str, rungs: Mapping[str, Rung]) -> tuple[dict[s
     """Return the record that decides for each rung of `model`, by the rung's name, and what was left out."""
     found: dict[str, _Found] = {}
     files, notes = evidence.read_all(folder)
-    prefix = ladder_classes.key(model, "")[:-1]
     for file in files:
         for run in file.runs.values():
             for key, processes in run.cells.items():
-                if not key.startswith(prefix):
+                of_model, name = parse_rung(key) or ("", "")
+                if of_model != model:
                     continue
-                name = key.removeprefix(prefix).removesuffix(")")
                 for record in processes.values():
                     item = _Found(record=record, run=run, commit=file.commit, environment=file.environment)
                     if record.status == "interrupted" or name not in rungs or not item.is_of(rungs[name], rungs):

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from machmeter.measure import peak
 from machmeter.measure.evidence_shape import Record, Run
 from machmeter.store.values import ResultFile, Value
+from machmeter.workload.names import PEAK, peak_key
 
 PRECISIONS = peak.PRECISIONS
 
-_PRODUCT = f"control.{peak.NAME}.track_matrix_product_peak"
-_BANDWIDTH = f"control.{peak.NAME}.track_memory_bandwidth"
+_PRODUCT = f"{PEAK}.track_matrix_product_peak"
+_BANDWIDTH = f"{PEAK}.track_memory_bandwidth"
 MEMORY = "memory"
 
 
@@ -52,7 +53,7 @@ def records(runs: Iterable[Run]) -> dict[str, Record]:
     found: dict[str, Record] = {}
     for run in sorted(runs, key=lambda run: run.started):
         for what in (*PRECISIONS, MEMORY):
-            for record in run.cells.get(peak.key(what), {}).values():
+            for record in run.cells.get(peak_key(what), {}).values():
                 found[what] = record
     return found
 

@@ -12,6 +12,7 @@ from machmeter.store import evidence
 from machmeter.tables import cells_table, ladder_table, versions_table
 from machmeter.text import numbers
 from machmeter.workload import rungs
+from machmeter.workload.names import parse_rung
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +52,7 @@ def _climbed(folder: Path) -> list[str]:
     """Return the models whose ladder was climbed, in alphabetical order."""
     files, _ = evidence.read_all(folder, samples=False)
     names = {name for file in files for run in file.runs.values() for name in run.cells}
-    return sorted({name[len("tuning.") :].partition("(")[0] for name in names if name.startswith("tuning.")})
+    return sorted({rung[0] for name in names if (rung := parse_rung(name))})
 
 
 def model_links(own: Own, history: History) -> tuple[ModelLink, ...]:
