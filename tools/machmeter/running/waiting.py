@@ -11,10 +11,11 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from machmeter import asv_names, metrics
 from machmeter.errors import RunFailed
+from machmeter.json_shape import decode
 from machmeter.measure import settling, tell
 from machmeter.measure.evidence_shape import Record
 from machmeter.store import evidence
@@ -110,11 +111,11 @@ class Listener(threading.Thread):
         """Say what is told until there is no more."""
         with os.fdopen(self._descriptor, "r", encoding="utf-8") as stream:
             for line in stream:
-                event = json.loads(line)
-                if event.get("stop"):
+                message = json.loads(line)
+                if message.get("stop"):
                     return
                 with contextlib.suppress(OSError):  # nobody reads our output any more: go on measuring
-                    self._tell(event)
+                    self._tell(decode(tell.Ending, message))
 
     def stop(self) -> None:
         """Read what has been written, then end."""
@@ -126,28 +127,34 @@ class Listener(threading.Thread):
         for cell in part:
             record = endings.get(cell.key())
             if record and cell.key() not in self._done:
-                told = {"benchmark": record.benchmark, "status": record.status, "reason": record.reason}
-                self._tell({"cell": cell.key(), "batch": cell.batch, **told})
+                self._tell(
+                    tell.Ending(
+                        cell=cell.key(),
+                        benchmark=record.benchmark,
+                        batch=cell.batch,
+                        status=record.status,
+                        reason=record.reason,
+                    )
+                )
 
-    def _tell(self, event: dict[str, Any]) -> None:
-        cell, failed = event["cell"], event.get("status") != "ok"
+    def _tell(self, ending: tell.Ending) -> None:
+        cell, failed = ending.cell, ending.status != "ok"
         if is_of_machine(cell):
             return
         counted_by = ("time_forward", "track_throughput")
-        if event["benchmark"] in counted_by or (failed and event["benchmark"] != metrics.OFFLINE):
+        if ending.benchmark in counted_by or (failed and ending.benchmark != metrics.OFFLINE):
             self._done.add(cell)
         counted = f"[{len(self._done):>3}/{self._total}]"
         if failed:
-            self._say(f"{counted} {cell}: {event.get('status')}: {event.get('reason')}")
-        elif "images_per_second" in event:
-            self._say(f"{counted} {cell}: {event['images_per_second']:.1f} images/s{_answers(event)}")
-        elif "median_seconds" in event:
-            seconds = event["median_seconds"]
-            self._say(f"{counted} {cell}: {1e3 * seconds:.2f} ms, {event['batch'] / seconds:.1f} images/s")
+            self._say(f"{counted} {cell}: {ending.status}: {ending.reason}")
+        elif ending.images_per_second is not None:
+            self._say(f"{counted} {cell}: {ending.images_per_second:.1f} images/s{_answers(ending)}")
+        elif (seconds := ending.median_seconds) is not None:
+            self._say(f"{counted} {cell}: {1e3 * seconds:.2f} ms, {ending.batch / seconds:.1f} images/s")
         else:
-            self._say(f"{counted} {cell}: loaded in {event.get('track_load_time', 0):.2f} s{_answers(event)}")
+            self._say(f"{counted} {cell}: loaded in {ending.track_load_time or 0:.2f} s{_answers(ending)}")
 
 
-def _answers(event: dict[str, Any]) -> str:
-    agreement = event.get("track_top1_agreement")
-    return "" if agreement is None else f", top-1 agreement {agreement:.3f}, {event['track_sqnr']:.1f} dB"
+def _answers(ending: tell.Ending) -> str:
+    agreement, decibels = ending.track_top1_agreement, ending.track_sqnr
+    return "" if agreement is None or decibels is None else f", top-1 agreement {agreement:.3f}, {decibels:.1f} dB"

@@ -88,29 +88,19 @@ def settled(file: EvidenceFile) -> EvidenceFile:
 def _settled(run: Run) -> Run:
     if not is_running(run):
         return run
-    written = {
-        cell: {process: _written(record) for process, record in processes.items()}
-        for cell, processes in run.cells.items()
-    }
-    found = settling.settle({"runs": {"": {"cells": written}}})["runs"][""]["cells"]
+    last = max(record.order for processes in run.cells.values() for record in processes.values())
     return replace(
         run,
         cells={
-            cell: {
-                process: replace(record, status=told["status"], reason=told.get("reason"))
-                if (told := found[cell][process])["status"] != record.status
-                else record
-                for process, record in processes.items()
-            }
+            cell: {process: _ended(record, last) for process, record in processes.items()}
             for cell, processes in run.cells.items()
         },
     )
 
 
-def _written(record: Record) -> dict[str, Any]:
-    """Return what `settling` asks of a record, as it is written."""
-    names = ("status", "reason", "pid", "process", "order", "trace", "started_at", "timeout", "peak_resident_bytes")
-    return {name: found for name in names if (found := getattr(record, name)) is not None}
+def _ended(record: Record, last: int) -> Record:
+    outcome = settling.death(record, last=last) if record.status == "running" else None
+    return replace(record, status=outcome.status, reason=outcome.reason) if outcome else record
 
 
 def read(path: Path, *, samples: bool = True) -> EvidenceFile | None:
