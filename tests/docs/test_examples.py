@@ -120,7 +120,7 @@ def test_a_machine_is_added_without_its_paths(tmp_path: Path) -> None:
     assert [path.name for path in examples.rglob(".*")] == []
 
 
-@pytest.mark.parametrize("where", ["/home/ann/machmeter", "/root/machmeter", "/tmp/m", "/Users/ann/machmeter"])
+@pytest.mark.parametrize("where", ["/home/ann/m", "/root/m", "/tmp/m", "/Users/ann/m", "/srv/ann/m"])
 def test_paths_that_nobody_replaced_are_refused(tmp_path: Path, where: str) -> None:
     script = _script()
     folder = _measured(tmp_path / "measured", "xeon", where)

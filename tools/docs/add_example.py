@@ -24,7 +24,10 @@ HOME = "/home/you"
 PROJECT = f"{HOME}/machmeter"
 
 # Paths that name a user, or a place that only one machine has.
-_PRIVATE = re.compile(r"(?:/home/(?!you\b)|/Users/|/root\b|/tmp/|/work/|py_(?!home_you_)[a-z]+_)[^\s\"':]*")
+_PRIVATE = re.compile(
+    r"(?:/home/(?!you\b)|/Users/|/root\b|/tmp/|py_(?!home_you_)[a-z]+_)[^\s\"':]*"
+    r"|(?<![\w./])/(?!home/you/)[\w./-]*/(?:\.venv|\.asv|evidence|results)\b[^\s\"':]*"
+)
 
 
 class Unfit(Exception):
