@@ -180,7 +180,7 @@ def test_what_older_code_read_and_detected_is_not_used(
     ("module", "floors"),
     [
         ("machmeter.changes.detect", {"changes"}),
-        ("machmeter.store.parsing", {"store", "errors", "atomic"}),
+        ("machmeter.store.parsing", {"store", "errors", "atomic", "metrics"}),
     ],
 )
 def test_no_code_decides_that_is_outside_the_folder_whose_code_counts(module: str, floors: set[str]) -> None:

@@ -289,18 +289,19 @@ def in_table(table: Table) -> list[tuple[Metric, Column]]:
     return sorted(found, key=lambda pair: pair[1].order)
 
 
-def percentile(samples: Sequence[float], q: float) -> float | None:
+def percentile(samples: Sequence[float], q: float, *, ordered: bool = False) -> float | None:
     """Return the q-quantile of `samples` (linear interpolation), or None where there are too few of them.
 
-    The 95th percentile needs 20 samples and the 99th needs 100; the median needs one.
+    The 95th percentile needs 20 samples and the 99th needs 100; the median needs one. Where they are `ordered` already
+    they are not sorted again.
     """
     if len(samples) < _SAMPLES_NEEDED[q]:
         return None
-    ordered = sorted(samples)
-    position = q * (len(ordered) - 1)
+    ascending = samples if ordered else sorted(samples)
+    position = q * (len(ascending) - 1)
     below = int(position)
-    above = min(below + 1, len(ordered) - 1)
-    return float(ordered[below] + (ordered[above] - ordered[below]) * (position - below))
+    above = min(below + 1, len(ascending) - 1)
+    return float(ascending[below] + (ascending[above] - ascending[below]) * (position - below))
 
 
 def images_per_second(seconds_per_call: float, batch: int) -> float:

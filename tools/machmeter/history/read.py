@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +15,11 @@ from machmeter.history import benchmarks, environment_changes, grouping, reasons
 from machmeter.history.data import Commit, Environment, History, LeftOut, Machine, Run, short_hash
 from machmeter.history.grouping import Places
 from machmeter.history.naming import environment_labels, slug
-from machmeter.store import commit_order, notes
+from machmeter.store import commit_order, notes, reading_runs
 from machmeter.store.columns import Header, Table
+from machmeter.store.found import Found, Results
 from machmeter.store.parsing import Progress, parse_all
+from machmeter.store.runs import FolderOfRuns
 from machmeter.store.settings import Settings
 
 
@@ -37,8 +39,31 @@ def read(
     commits (default: none, they are ordered by date), `cache` a folder for what was parsed (default: none is kept).
     Files are parsed in up to `jobs` processes (default: the CPUs of this one). What cannot be used is in `left_out`.
     """
+    return read_once(results, evidence, git, settings, cache=cache, jobs=jobs, progress=progress).history
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read:
+    """A history, and what it was made of: tables are built of the same, and no file is opened twice."""
+
+    history: History
+    machines: Mapping[str, Found]  # by name, those with evidence
+
+
+def read_once(
+    results: Path,
+    evidence: Path | None = None,
+    git: Path | None = None,
+    settings: Settings | None = None,
+    *,
+    cache: Path | None = None,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Read:
+    """Return what `read` does, and what else was read of each machine that has evidence."""
+    processes = jobs or len(os.sched_getaffinity(0))
     known, left_out = benchmarks.read(results)
-    parsed = parse_all(results, cache, jobs or len(os.sched_getaffinity(0)), progress)
+    parsed = parse_all(results, cache, processes, progress)
     headers = parsed.table.headers
     left_out += [LeftOut(path=path, reason=reason) for path, reason in parsed.unusable.items()]
     problems = [(header.path, problem) for header in headers for problem in header.problems]
@@ -66,8 +91,21 @@ def read(
         has_repository=places is not None,
     )
     folder = evidence or asv_names.evidence_folder(results)
-    history = reasons.add(history, folder) if folder.is_dir() else history
-    return replace(history, events=tuple(environment_changes.between_runs(history)))
+    runs: dict[str, FolderOfRuns] = {}
+    if folder.is_dir():
+        runs = reading_runs.read(
+            folder, [name for item in machines for name in (item.folder, item.name)], cache, processes
+        )
+        history = reasons.add_read(history, folder, runs)
+    as_found = Results(results, parsed.table, parsed.unusable)
+    return Read(
+        history=replace(history, events=tuple(environment_changes.between_runs(history))),
+        machines={
+            item.name: Found(machine=item.name, results=as_found, runs=runs[item.name])
+            for item in machines
+            if item.name in runs and (runs[item.name].places or runs[item.name].unreadable)
+        },
+    )
 
 
 def _machines(results: Path, headers: Sequence[Header]) -> tuple[list[Machine], NDArray[np.int32], list[LeftOut]]:

@@ -37,6 +37,14 @@ Facts = dict[str, int | float | list[float]]  # what is measured once, by benchm
 
 
 @dataclass(frozen=True, kw_only=True)
+class Summary:
+    """What a reader puts in the place of many calls. It is never written."""
+
+    count: int = 0
+    tail_seconds: float | None = None  # the 95th percentile, None where they are too few
+
+
+@dataclass(frozen=True, kw_only=True)
 class WarmUp:
     """How long a session was warmed up."""
 
@@ -137,6 +145,9 @@ class Record:
     instances: tuple[InstanceRecord, ...] | None = optional()
     rung: MeasuredRung | None = optional()
     settings: Settings | None = optional()
+    # Who reads a store of years.
+    sample_summary: Summary | None = optional()  # in the place of `sample_seconds`
+    call_summary: Summary | None = optional()  # in the place of `call_seconds`
     # Who measured the machine's peak.
     kernel: str | None = optional()
     size: int | None = optional()  # rows of a matrix, or bytes of an array

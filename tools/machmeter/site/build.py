@@ -13,6 +13,7 @@ from machmeter.changes import judge, of_history
 from machmeter.errors import NoResults
 from machmeter.history import read as history_reader
 from machmeter.history.data import History
+from machmeter.history.read import Read
 from machmeter.site import assets, file_list, swap, writing
 from machmeter.site.data import export
 from machmeter.site.pages import machmeter_tables as own_pages
@@ -92,12 +93,13 @@ def run(request: Request, say: Callable[[str, int, int], None]) -> Summary:
     swap.check(request.output)
     evidence = request.evidence or request.results.parent / "evidence"
     say("reading", 0, 1)
-    history = read(request, evidence if evidence.is_dir() else None, lambda done, of: say("reading", done, of))
+    found = read(request, evidence if evidence.is_dir() else None, lambda done, of: say("reading", done, of))
+    history = found.history
     if not history.series:
         raise NoResults(_nothing(request.results, history))
     say("looking for changes", 0, 1)
     changes = of_history.find(history, cache=request.cache, processes=request.jobs)
-    own = own_pages.read(history, request.results, evidence) if evidence.is_dir() else own_pages.Own()
+    own = own_pages.build(history, found.machines)
     library = assets.find_library(folder)
     site = Site(
         name=request.title or project_name(request),
@@ -149,10 +151,10 @@ def project_name(request: Request) -> str:
     return parent.parent.name if parent.name == "results" else parent.name
 
 
-def read(request: Request, evidence: Path | None, progress: Callable[[int, int], None] | None = None) -> History:
-    """Read the history that is asked for."""
+def read(request: Request, evidence: Path | None, progress: Callable[[int, int], None] | None = None) -> Read:
+    """Read what is asked for."""
     place = request.settings or request.results.resolve().parent / settings.FILE
-    return history_reader.read(
+    return history_reader.read_once(
         request.results,
         evidence,
         repository(request),

@@ -1,7 +1,7 @@
 """The rows of one of asv's result files, taken one by one into the long columns of a table.
 
-A row or a value that cannot be used is named, never guessed at. What asv keeps of single calls is taken only where it
-is asked for: a site never shows it.
+A row or a value that cannot be used is named, never guessed at. The single calls that asv keeps are taken only where
+they are asked for: of theirs a table has the count and the tail.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from machmeter import metrics
 from machmeter.store.columns import FAILED, OK, SKIPPED, UNREADABLE, Grid, Header, Table, size
 
 # A grid that no project has, but that a few bytes of a hostile file can ask for.
@@ -51,6 +52,24 @@ def short(value: Any) -> str:
     return text if len(text) <= _SHOWN_LENGTH else text[: _SHOWN_LENGTH - 1] + "…"
 
 
+def tail(calls: list[Any]) -> tuple[int, float]:
+    """Return how many numbers there are among `calls` (seconds), and their 95th percentile, NaN where too few."""
+    if set(map(type, calls)) <= _NUMBERS:
+        try:
+            ascending = np.sort(np.array(calls, np.float64)).tolist()
+        except OverflowError:
+            pass
+        else:
+            if math.isfinite(ascending[0]) and math.isfinite(ascending[-1]):  # NaN is sorted to the end
+                return len(ascending), _nan_for_none(metrics.percentile(ascending, 0.95, ordered=True))
+    numbers = [float(call) for call in calls if is_number(call)]
+    return len(numbers), _nan_for_none(metrics.percentile(numbers, 0.95))
+
+
+def _nan_for_none(number: float | None) -> float:
+    return math.nan if number is None else number
+
+
 class Rows:
     """Collects rows as long lists: turning each short one into an array would take longer than parsing."""
 
@@ -66,6 +85,7 @@ class Rows:
         self._high: list[Any] = []
         self._samples: list[Any] = []
         self._calls: list[Any] = []
+        self._tails: list[tuple[int, int, float]] = []  # number of the cell, of its calls, and their 95th percentile
         self._seconds: list[float] = []
 
     def add(self, benchmark: str, row: Any, columns: Mapping[str, int]) -> None:
@@ -97,6 +117,7 @@ class Rows:
         text = "" if version is None else version if isinstance(version, str) else short(version)
         self._rows.append((grid, self._versions.setdefault(text, len(self._versions)), milliseconds(started)))
         self._places.append((benchmark, count))
+        begin = len(self._values)
         self._values.extend(values)
         absent = [None] * count
         for kept, name in (
@@ -106,10 +127,16 @@ class Rows:
         ):
             found = cell(name)
             kept.extend(found if isinstance(found, list) and len(found) == count else absent)
+        calls, seconds = cell("samples"), cell("duration")
+        self._seconds.append(float(seconds) if is_number(seconds) else 0.0)
+        if isinstance(calls, list) and len(calls) == count:
+            self._tails += [
+                (begin + number, *tail(found))
+                for number, found in enumerate(calls)
+                if found and isinstance(found, list)
+            ]
         if self._with_calls:
-            calls, seconds = cell("samples"), cell("duration")
             self._calls.extend(calls if isinstance(calls, list) and len(calls) == count else absent)
-            self._seconds.append(float(seconds) if is_number(seconds) else 0.0)
 
     def calls(self) -> Calls:
         """Return what was taken of single calls."""
@@ -126,6 +153,7 @@ class Rows:
         low = np.where(np.isfinite(low) & (state == OK), np.minimum(low, value), np.nan)
         high = np.where(np.isfinite(high) & (state == OK), np.maximum(high, value), np.nan)
         rows = np.array(self._rows, np.int64).reshape(-1, 3)
+        calls = np.array(self._tails, np.float64).reshape(-1, 3)
         samples = np.clip(np.nan_to_num(_lenient(self._samples), nan=0.0, posinf=0.0, neginf=0.0), 0, 2**31 - 1)
         # The problems of single values are known only now.
         header = replace(header, problems=tuple(self.problems))
@@ -135,14 +163,19 @@ class Rows:
             versions=tuple(self._versions),
             file_rows=np.array([0, len(rows)], np.int64),
             file_cells=np.array([0, len(value)], np.int64),
+            file_calls=np.array([0, len(calls)], np.int64),
             row_grid=rows[:, 0].astype(np.int32),
             row_version=rows[:, 1].astype(np.int32),
             row_started=rows[:, 2],
+            row_seconds=np.array(self._seconds, np.float64),
             value=value,
             low=low,
             high=high,
             state=state,
             samples=samples.astype(np.int32),
+            call_cell=calls[:, 0].astype(np.int32),
+            call_count=calls[:, 1].astype(np.int32),
+            call_tail=calls[:, 2],
         )
 
     def _numbers(self) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:

@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from machmeter import atomic
+from machmeter import atomic, metrics
 from machmeter.store.columns import Header, Table
 
 FOLDER = ".machmeter-cache"
@@ -82,7 +82,7 @@ class Piece:
 
 def load(folder: Path) -> list[Piece]:
     """Return the pieces in `folder`, the oldest first; none that is damaged or was made by other code."""
-    code = _code()
+    code = reading_code()
     return [piece for path in sorted(folder.glob(_PIECES)) if (piece := _load(path, code))]
 
 
@@ -95,9 +95,10 @@ def code_digest(folder: Path) -> str:
     return digest(b"\0".join(part for path in modules for part in (path.name.encode(), path.read_bytes())))
 
 
-def _code() -> str:
+def reading_code() -> str:
     """Return a hash of what decides how a file is read: when it changes, what is kept is read again."""
-    return code_digest(Path(__file__).parent)
+    counted = digest(Path(metrics.__file__).read_bytes())  # what the tail of samples is
+    return f"{code_digest(Path(__file__).parent)} {counted}"
 
 
 def _load(path: Path, code: str) -> Piece | None:
@@ -165,7 +166,7 @@ def _number(path: Path) -> int:
 def _save(folder: Path, piece: Piece, number: int) -> None:
     arrays = piece.table.arrays()
     about = {
-        "code": _code(),
+        "code": reading_code(),
         "columns": list(arrays),
         "headers": [dataclasses.asdict(header) for header in piece.table.headers],
         "grids": piece.table.grids,

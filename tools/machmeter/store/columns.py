@@ -34,8 +34,9 @@ class Header:
     problems: tuple[str, ...]  # what of this file was left out
 
 
-_ROWS = ("row_grid", "row_version", "row_started")
+_ROWS = ("row_grid", "row_version", "row_started", "row_seconds")
 _CELLS = ("value", "low", "high", "state", "samples")
+_CALLS = ("call_cell", "call_count", "call_tail")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,29 +48,37 @@ class Table:
     versions: tuple[str, ...]
     file_rows: NDArray[np.int64]  # where each file's rows begin, and the end
     file_cells: NDArray[np.int64]  # where each file's cells begin, and the end
+    file_calls: NDArray[np.int64]  # where the cells begin of which each file has single calls, and the end
     row_grid: NDArray[np.int32]
     row_version: NDArray[np.int32]
     row_started: NDArray[np.int64]  # milliseconds since 1970, 0 where unknown
+    row_seconds: NDArray[np.float64]  # that the benchmark took, 0.0 where unknown
     value: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     state: NDArray[np.uint8]
     samples: NDArray[np.int32]
+    call_cell: NDArray[np.int32]  # number in its file of a cell whose samples asv kept
+    call_count: NDArray[np.int32]  # of its samples
+    call_tail: NDArray[np.float64]  # their 95th percentile, NaN where they are too few: a site shows no more of them
 
     def select(self, keep: Sequence[int]) -> Table:
         """Return the files numbered `keep`, in that order."""
         if list(keep) == list(range(len(self.headers))):
             return self
         rows, cells = _stretches(self.file_rows, keep), _stretches(self.file_cells, keep)
+        calls = _stretches(self.file_calls, keep)
         chosen = np.asarray(keep, np.int64)
         columns: dict[str, Any] = {name: _taken(getattr(self, name), rows) for name in _ROWS}
         columns |= {name: _taken(getattr(self, name), cells) for name in _CELLS}
+        columns |= {name: _taken(getattr(self, name), calls) for name in _CALLS}
         return Table(
             headers=tuple(self.headers[number] for number in keep),
             grids=self.grids,
             versions=self.versions,
             file_rows=_ends([np.diff(self.file_rows)[chosen]]),
             file_cells=_ends([np.diff(self.file_cells)[chosen]]),
+            file_calls=_ends([np.diff(self.file_calls)[chosen]]),
             **columns,
         )
 
@@ -124,14 +133,19 @@ def concatenate(tables: Iterable[Table]) -> Table:
         versions=tuple(versions),
         file_rows=_ends([np.diff(table.file_rows) for table in given]),
         file_cells=_ends([np.diff(table.file_cells) for table in given]),
+        file_calls=_ends([np.diff(table.file_calls) for table in given]),
         row_grid=_join(row_grid, np.int32),
         row_version=_join(row_version, np.int32),
         row_started=_join([table.row_started for table in given], np.int64),
+        row_seconds=_join([table.row_seconds for table in given], np.float64),
         value=_join([table.value for table in given], np.float64),
         low=_join([table.low for table in given], np.float64),
         high=_join([table.high for table in given], np.float64),
         state=_join([table.state for table in given], np.uint8),
         samples=_join([table.samples for table in given], np.int32),
+        call_cell=_join([table.call_cell for table in given], np.int32),
+        call_count=_join([table.call_count for table in given], np.int32),
+        call_tail=_join([table.call_tail for table in given], np.float64),
     )
 
 

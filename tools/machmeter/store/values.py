@@ -22,6 +22,8 @@ class Value:
     samples: tuple[float, ...] = ()
     started: float = 0.0  # seconds since 1970
     ended: float = 0.0
+    calls: int = 0  # how many samples there are, be they here or not
+    tail: float | None = None  # their 95th percentile, None where they are too few
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +62,7 @@ def read_all(results: Path, machine: str | None = None) -> tuple[list[ResultFile
         path = results / name
         try:
             content = path.read_bytes()
-            if machine is None or _machine(asv_files.look(content, name)) == machine:
+            if machine is None or machine_of(asv_files.look(content, name)) == machine:
                 files.append(parse(content, results, name))
         except asv_files.Unusable as problem:
             unreadable.append(Unreadable(path=path, reason=str(problem)))
@@ -75,7 +77,7 @@ def parse(content: bytes, results: Path, name: str) -> ResultFile:
     (header,) = table.headers
     return ResultFile(
         path=results / name,
-        machine=_machine(header),
+        machine=machine_of(header),
         commit=header.commit,
         environment=header.environment,
         values=dict(_values(table, calls)),
@@ -83,7 +85,8 @@ def parse(content: bytes, results: Path, name: str) -> ResultFile:
     )
 
 
-def _machine(header: Header) -> str:
+def machine_of(header: Header) -> str:
+    """Return which machine a result file is of."""
     return header.machine or header.folder
 
 

@@ -6,6 +6,7 @@ measured in a run that ended before asv could write its file.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,10 +14,11 @@ from typing import Literal
 
 from machmeter import asv_names, metrics
 from machmeter.machine import disturbance
-from machmeter.measure.evidence_shape import EvidenceFile, Record, Run
+from machmeter.measure.evidence_shape import Record, Run, Summary
 from machmeter.metrics import Metric
-from machmeter.store import evidence
-from machmeter.store.values import ResultFile, Value
+from machmeter.store import evidence, runs, values
+from machmeter.store import found as store
+from machmeter.store.values import Value
 from machmeter.workload import cells
 from machmeter.workload.cells import Cell
 
@@ -28,12 +30,13 @@ NOT_A_MODEL = ("cuda.transfer",)  # backends of which a throughput says nothing 
 
 @dataclass(frozen=True, kw_only=True)
 class Speed:
-    """What became of a cell: seconds per call and samples where it has a number, and what to say of it."""
+    """What became of a cell: seconds per call where it has a number, of how many samples, and what to say of it."""
 
     status: Status
     reason: str = ""
     seconds: float | None = None
-    samples: tuple[float, ...] = ()
+    samples: int = 0
+    tail: float | None = None  # the 95th percentile in seconds
 
 
 _NOT_RUN = evidence.Outcome(status="not run")
@@ -89,12 +92,14 @@ class Found:
         if seconds is not None:
             late = "asv has no file of this measurement: its run was interrupted, or is not over"
             notes = [late] if self.ahead_of_asv else []
-            samples = (timing.samples if timing else ()) or self.record.sample_seconds or ()
+            recorded = self.record.sample_summary or Summary()
+            by_asv = timing is not None and timing.calls > 0
             return Speed(
                 status="ok",
                 reason="; ".join([*notes, *([self.disturbed] if self.disturbed else [])]),
                 seconds=seconds,
-                samples=samples,
+                samples=timing.calls if timing and by_asv else recorded.count,
+                tail=timing.tail if timing and by_asv else recorded.tail_seconds,
             )
         if status == "running":
             return Speed(status="running", reason="is being measured right now")
@@ -143,7 +148,7 @@ def _together(records: Sequence[Record]) -> Record:
     return replace(
         found,
         median_seconds=timed.median_seconds,
-        sample_seconds=timed.sample_seconds,
+        sample_summary=timed.sample_summary,
         device_median_seconds=timed.device_median_seconds,
         disturbed_share=timed.disturbed_share,
     )
@@ -158,69 +163,140 @@ class OnRecord:
     notes: tuple[str, ...]
 
 
-_ByPlace = dict[tuple[str, str, str], Found]  # by the cell's key, commit and environment
-
-
-def find(files: Iterable[ResultFile], folder: Path) -> OnRecord:
-    """Return what asv's `files` of a machine and the evidence in its `folder` say of its cells.
+def find(read: store.Found) -> OnRecord:
+    """Return what asv's files of a machine and its evidence say of its cells.
 
     A sweep measures one version of a library among many; what it finds has a table of its own.
     """
-    found: _ByPlace = {}
-    for file in files:
-        for (benchmark, parameters), value in file.tried:
-            series, _, method = benchmark.rpartition(".")
-            item = _entry(f"{series}({', '.join(parameters)})", file.commit, file.environment, found)
-            if item is not None:
-                item.values[method] = value
-    evidences, notes = evidence.read_all(folder)
-    swept = {(file.commit[:8], file.environment) for file in evidences for run in file.runs.values() if run.swept}
-    run = _take_evidence(evidences, found)
-    if run.uncommitted_changes:
+    notes = read.runs.notes()
+    swept = {(place.commit[:8], place.environment) for place, run in read.runs.runs if run.glance.swept}
+    ran = [run for _, run in read.runs.runs if not run.glance.swept]
+    newest_run = max(reversed(ran), key=lambda run: run.glance.started).about if ran else Run()
+    if newest_run.uncommitted_changes:
         notes.append("the newest run measured a working tree with uncommitted changes")
-    if run.stack_mismatches:
-        notes.append(f"the installed packages are not those of stack {run.stack}: " + "; ".join(run.stack_mismatches))
-    kept = tuple(newest(item for where, item in found.items() if where[1:] not in swept))
-    return OnRecord(cells=kept, run=run, notes=tuple(notes))
+    if mismatches := newest_run.stack_mismatches:
+        notes.append(f"the installed packages are not those of stack {newest_run.stack}: " + "; ".join(mismatches))
+    kept = newest(place for where, place in _places(read).items() if where not in swept)
+    return OnRecord(cells=tuple(kept), run=newest_run, notes=tuple(notes))
 
 
-def _entry(key: str, commit: str, environment: str, found: _ByPlace) -> Found | None:
-    """Return what is found so far of the cell called `key`, or None where `key` is not an inference cell."""
-    cell = cells.parse(key)
-    if cell is None or cell.device not in DEVICES or cell.runtime in NOT_A_MODEL:
-        return None
-    where = (cell.key(), commit[:8], environment)
-    return found.setdefault(where, Found(cell=cell, commit=commit, environment=environment))
-
-
-def _take_evidence(files: Iterable[EvidenceFile], found: _ByPlace) -> Run:
-    """Add what the evidence says, and return the newest run."""
-    latest = Run()
-    for file in files:
-        for run in file.runs.values():
-            if run.swept:
-                continue
-            if run.started >= latest.started:
-                latest = run
-            for key, processes in run.cells.items():
-                if item := _entry(key, file.commit, file.environment, found):
-                    item.stack = file.stack or ""
-                    item.take(list(processes.values()))
-    return latest
-
-
-def newest(found: Iterable[Found]) -> Iterator[Found]:
+def newest(places: Iterable[_Place]) -> list[Found]:
     """Choose one commit and environment for each cell, so that all numbers of a row belong together.
 
     It is the newest that was timed or failed: what another environment lacks (n/a), or has not timed, does
-    not hide what this one measured.
+    not hide what this one measured. The places are taken out one by one, the latest first, as long as they can matter.
     """
     chosen: dict[str, Found] = {}
-    for item in found:
-        rival = chosen.get(item.cell.key())
-        if rival is None or item.claim > rival.claim:
-            chosen[item.cell.key()] = item
-    return iter(chosen.values())
+    claims: dict[str, tuple[bool, float, int]] = {}
+
+    def is_settled(cell: str, place: _Place, telling: frozenset[str]) -> bool:
+        decided, when, _ = claims.get(cell, (False, -1.0, 0))
+        return when > place.latest and (decided or cell not in telling)
+
+    for place in sorted(places, key=lambda place: -place.latest):
+        telling = place.telling()
+        if all(is_settled(cell, place, telling) for cell in place.cells()):
+            continue
+        for key, item in place.take().items():
+            claim = (*item.claim, -place.order)  # of equal ones the first
+            if key not in claims or claim > claims[key]:
+                chosen[key], claims[key] = item, claim
+    return list(chosen.values())
+
+
+@dataclass(kw_only=True)
+class _Place:
+    """What there is of one commit in one environment, not taken out yet."""
+
+    order: int  # among the places of the machine, as they were met
+    files: list[store.FoundFile] = field(default_factory=list)
+    evidence: list[runs.Place] = field(default_factory=list)
+    latest: float = 0.0  # no cell of it was tried later
+
+    def _runs(self) -> Iterator[runs.Run]:
+        return (run for place in self.evidence for run in place.runs if not run.glance.swept)
+
+    def cells(self) -> frozenset[str]:
+        """Return the cells that are on record here."""
+        named = (_cells_named(run.glance.cells) for run in self._runs())
+        return frozenset[str]().union(*(_cells_tried(file.tried) for file in self.files), *named)
+
+    def telling(self) -> frozenset[str]:
+        """Return the cells that may have a number or a failure here, rather than only a reason why there is none."""
+        found = [_cells_tried(file.tried) for file in self.files]
+        for run in self._runs():
+            silent = {
+                cell
+                for cell, told in run.glance.trouble.items()
+                if all(record.status in runs.SAYS_NOTHING for record in told)
+            }
+            named = run.glance.cells
+            found.append(_cells_named(tuple(cell for cell in named if cell not in silent) if silent else named))
+        return frozenset[str]().union(*found)
+
+    def take(self) -> dict[str, Found]:
+        """Return what is on record of each cell."""
+        found: dict[str, Found] = {}
+        for file in values.joined(file.values() for file in self.files):
+            for (benchmark, parameters), value in file.tried:
+                item = _entry(_key(benchmark, parameters), file.commit, file.environment, found)
+                if item is not None:
+                    item.values[benchmark.rpartition(".")[2]] = value
+        for place in self.evidence:
+            for run in place.runs:
+                for key, processes in run.cells.items() if not run.glance.swept else ():
+                    if item := _entry(key, place.commit, place.environment, found):
+                        item.stack = place.stack or ""
+                        item.take(list(processes.values()))
+        return found
+
+
+def _places(read: store.Found) -> dict[tuple[str, str], _Place]:
+    """Return what there is by commit (eight digits) and environment, those of the result files first."""
+    found: dict[tuple[str, str], _Place] = {}
+
+    def at(commit: str, environment: str) -> _Place:
+        return found.setdefault((commit[:8], environment), _Place(order=len(found)))
+
+    for file in read.files:
+        place = at(file.commit, file.environment)
+        place.files.append(file)
+        place.latest = max(place.latest, file.latest)
+    for told in read.runs.places:
+        place = at(told.commit, told.environment)
+        place.evidence.append(told)
+        place.latest = max([place.latest, *(run.glance.latest for run in told.runs)])
+    return found
+
+
+def _entry(key: str, commit: str, environment: str, found: dict[str, Found]) -> Found | None:
+    """Return what is found so far of the cell called `key`, or None where `key` is not an inference cell."""
+    cell = _cell(key)
+    if cell is None:
+        return None
+    return found.setdefault(cell.key(), Found(cell=cell, commit=commit, environment=environment))
+
+
+@functools.cache
+def _cell(key: str) -> Cell | None:
+    """Return the inference cell called `key`, or None where it is none."""
+    cell = cells.parse(key)
+    return None if cell is None or cell.device not in DEVICES or cell.runtime in NOT_A_MODEL else cell
+
+
+@functools.cache
+def _cells_tried(tried: tuple[values.Key, ...]) -> frozenset[str]:
+    """Return the names of the inference cells among what a result file has."""
+    return _cells_named(tuple(_key(benchmark, parameters) for benchmark, parameters in tried))
+
+
+@functools.cache
+def _cells_named(keys: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(cell.key() for key in keys if (cell := _cell(key)))
+
+
+def _key(benchmark: str, parameters: tuple[str, ...]) -> str:
+    return f"{benchmark.rpartition('.')[0]}({', '.join(parameters)})"
 
 
 def images_per_second(item: Found) -> float | None:

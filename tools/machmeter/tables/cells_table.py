@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from machmeter import asv_names, json_shape, metrics
+from machmeter import asv_names, json_shape
 from machmeter.machine.host import HostFacts
-from machmeter.store import evidence, values
+from machmeter.store import evidence
+from machmeter.store import found as store
 from machmeter.tables import cells_found, columns, peaks
 from machmeter.tables.cells_found import Found, Status
 from machmeter.text.numbers import throughput_digits
@@ -91,20 +92,23 @@ def build(results: Path, machine: str, wanted: Iterable[str] = (), evidence_fold
 
     The evidence is looked for beside `results` where `evidence_folder` does not say otherwise.
     """
-    files, unreadable = values.read_all(results, machine)
-    found = cells_found.find(files, (evidence_folder or asv_names.evidence_folder(results)) / machine)
-    notes = [f"left out: {item.path} {item.reason}" for item in unreadable]
-    notes += [f"left out: {file.path}: {problem}" for file in files for problem in file.problems]
+    folder = evidence_folder or asv_names.evidence_folder(results)
+    return build_from(store.of_machine(results, machine, folder), wanted)
+
+
+def build_from(read: store.Found, wanted: Iterable[str] = ()) -> Table:
+    """Return the table of the machine of which everything was `read`, for the models `wanted` (all where none is)."""
+    found = cells_found.find(read)
     models_wanted = set(wanted)
     chosen = [item for item in found.cells if not models_wanted or item.cell.model in models_wanted]
     speeds = _speeds(chosen)
-    highest = peaks.newest(files)
+    highest = peaks.newest(read.of_benchmarks(peaks.BENCHMARKS))
     rows = [_row(item, speeds, highest) for item in chosen]
     return Table(
-        machine=machine,
+        machine=read.machine,
         host=evidence.host(found.run),
         rows=tuple(sorted(rows, key=_rank)),
-        notes=(*found.notes, *notes),
+        notes=(*found.notes, *(f"left out: {what}" for what in read.left_out())),
         peaks={precision: highest[precision] for precision in peaks.PRECISIONS if precision in highest},
     )
 
@@ -134,7 +138,7 @@ def _row(item: Found, speeds: Mapping[tuple[str, ...], float], highest: Mapping[
     """
     cell = item.cell
     found, record = item.speed, item.record
-    seconds, samples = found.seconds, found.samples
+    seconds = found.seconds
     speed = cells_found.images_per_second(item)
     comparable = speeds.get(_coordinates(cell))
     baseline = BASELINE | {"backend": cells.runtime(cell.device, BASELINE["backend"])}
@@ -153,13 +157,13 @@ def _row(item: Found, speeds: Mapping[tuple[str, ...], float], highest: Mapping[
         status=found.status,
         reason=found.reason,
         p50_ms=_rounded(_milliseconds(seconds), 2),
-        p95_ms=_rounded(_milliseconds(metrics.percentile(samples, 0.95)) if samples else None, 2),
+        p95_ms=_rounded(_milliseconds(found.tail), 2),
         images_per_second=_rounded(speed, throughput_digits(speed)) if speed else None,
         times_eager=_rounded(comparable / eager if comparable and eager else None, 2),
         times_own_fp32=_rounded(times_own, 2),
         no_gain=times_own is not None and times_own < 1.0,
         percent_of_peak=_rounded(None if share is None else 100.0 * share, 1),
-        samples=len(samples) or None,
+        samples=found.samples or None,
         threads=record.threads,
         artifact=f"{record.artifact.kind}/{record.artifact.key}".strip("/") if record.artifact else "",
         commit=item.commit[:8],

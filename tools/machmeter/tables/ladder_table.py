@@ -12,12 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from machmeter import asv_names, json_shape, metrics
+from machmeter import asv_names, json_shape
 from machmeter.machine import disturbance
 from machmeter.machine.host import HostFacts
 from machmeter.measure.evidence_shape import Record, Run
 from machmeter.metrics import Metric
-from machmeter.store import evidence
+from machmeter.store import evidence, reading_runs
+from machmeter.store.runs import FolderOfRuns
 from machmeter.tables import columns
 from machmeter.tables.cells_found import Status
 from machmeter.text.numbers import throughput_digits
@@ -125,8 +126,14 @@ def build(
     The evidence is looked for beside `results` where `evidence_folder` does not say otherwise.
     """
     folder = (evidence_folder or asv_names.evidence_folder(results)) / machine
+    return build_from(reading_runs.read_folder(folder), machine, model, rungs)
+
+
+def build_from(read: FolderOfRuns, machine: str, model: str, rungs: Iterable[Rung]) -> LadderTable:
+    """Return the ladder of `model` on `machine`, of which the evidence was `read`: the rows of `rungs`."""
     listed = list(rungs)
-    found, notes = _newest(folder, model, {rung.name: rung for rung in listed})
+    found = _newest(read, model, {rung.name: rung for rung in listed})
+    notes = read.notes()
     speeds = {name: speed for name, item in found.items() if (speed := item.record.images_per_second) and _ok(item)}
     comparable = {
         name: speed for name, speed in speeds.items() if not disturbance.note(found[name].record.disturbed_share)
@@ -144,23 +151,26 @@ def _ok(item: _Found) -> bool:
     return item.record.status == "ok"
 
 
-def _newest(folder: Path, model: str, rungs: Mapping[str, Rung]) -> tuple[dict[str, _Found], list[str]]:
-    """Return the record that decides for each rung of `model`, by the rung's name, and what was left out."""
+def climbed(read: FolderOfRuns) -> list[str]:
+    """Return the models of which any rung is on record, in alphabetical order."""
+    return sorted({rung[0] for _, run in read.runs for cell in run.glance.cells if (rung := parse_rung(cell))})
+
+
+def _newest(read: FolderOfRuns, model: str, rungs: Mapping[str, Rung]) -> dict[str, _Found]:
+    """Return the record that decides for each rung of `model`, by the rung's name."""
     found: dict[str, _Found] = {}
-    files, notes = evidence.read_all(folder)
-    for file in files:
-        for run in file.runs.values():
-            for key, processes in run.cells.items():
-                of_model, name = parse_rung(key) or ("", "")
-                if of_model != model:
+    for place, run in read.runs:
+        for key in run.glance.cells:
+            of_model, name = parse_rung(key) or ("", "")
+            if of_model != model or name not in rungs:
+                continue
+            for record in run.cells[key].values():
+                item = _Found(record=record, run=run.about, commit=place.commit, environment=place.environment)
+                if record.status == "interrupted" or not item.is_of(rungs[name], rungs):
                     continue
-                for record in processes.values():
-                    item = _Found(record=record, run=run, commit=file.commit, environment=file.environment)
-                    if record.status == "interrupted" or name not in rungs or not item.is_of(rungs[name], rungs):
-                        continue
-                    if name not in found or item.claim > found[name].claim:
-                        found[name] = item
-    return found, notes
+                if name not in found or item.claim > found[name].claim:
+                    found[name] = item
+    return found
 
 
 def _row(
@@ -186,7 +196,7 @@ def _row(
     if record.status != "ok" or not instances:
         return row
     speed, first_one = speeds[rung.name], instances[0]
-    tail = metrics.percentile(sorted(record.call_seconds or ()), 0.95)
+    tail = record.call_summary.tail_seconds if record.call_summary else None
     huge = [one.proof.huge_page_bytes for one in instances]
     started = {name: value for name in sorted(LAUNCH_KEYS) if (value := getattr(recorded, name)) is not None}
     artifact = first_one.artifact

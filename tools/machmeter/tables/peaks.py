@@ -14,6 +14,7 @@ PRECISIONS = peak.PRECISIONS
 
 _PRODUCT = f"{PEAK}.track_matrix_product_peak"
 _BANDWIDTH = f"{PEAK}.track_memory_bandwidth"
+BENCHMARKS = (_PRODUCT, _BANDWIDTH)
 MEMORY = "memory"
 
 

@@ -14,7 +14,8 @@ from typing import Any
 from machmeter import asv_names, json_shape, metrics
 from machmeter.machine.host import HostFacts
 from machmeter.measure.evidence_shape import Run
-from machmeter.store import evidence
+from machmeter.store import evidence, reading_runs
+from machmeter.store.runs import FolderOfRuns
 from machmeter.tables import columns
 from machmeter.tables.attempts import Attempt
 from machmeter.tables.cells_found import Status
@@ -98,29 +99,34 @@ def build(
 
     The evidence is looked for beside `results` where `evidence_folder` does not say otherwise.
     """
+    folder = (evidence_folder or asv_names.evidence_folder(results)) / machine
+    return build_from(reading_runs.read_folder(folder), machine, libraries, wanted)
+
+
+def build_from(read: FolderOfRuns, machine: str, libraries: Iterable[str] = (), wanted: Iterable[str] = ()) -> Versions:
+    """Return what was swept on `machine`, of which the evidence was `read`, of `libraries` and the models `wanted`."""
     attempts: dict[tuple[str, str], dict[str, list[Attempt]]] = {}
     newest = Run()
-    files, notes = evidence.read_all((evidence_folder or asv_names.evidence_folder(results)) / machine, samples=False)
     names, chosen = set(libraries), set(wanted)
-    for file in files:
-        for run in file.runs.values():
-            told = run.swept
-            if not told or (names and told.library not in names):
+    for place, run in read.runs:
+        told = run.about.swept if run.glance.swept else None
+        if not told or (names and told.library not in names):
+            continue
+        if run.glance.started >= newest.started:
+            newest = run.about
+        for key, processes in run.cells.items():
+            cell = cells.parse(key)
+            if cell is None or (chosen and cell.model not in chosen):
                 continue
-            if run.started >= newest.started:
-                newest = run
-            for key, processes in run.cells.items():
-                cell = cells.parse(key)
-                if cell is None or (chosen and cell.model not in chosen):
-                    continue
-                attempt = Attempt(
-                    version=told.version,
-                    released=told.released,
-                    commit=file.commit,
-                    run=run,
-                    records=tuple(processes.values()),
-                )
-                attempts.setdefault((told.library, key), {}).setdefault(attempt.version, []).append(attempt)
+            attempt = Attempt(
+                version=told.version,
+                released=told.released,
+                commit=place.commit,
+                run=run.about,
+                records=tuple(processes.values()),
+            )
+            attempts.setdefault((told.library, key), {}).setdefault(attempt.version, []).append(attempt)
+    notes = read.notes()
     if newest.uncommitted_changes:
         notes.append("the newest run measured a working tree with uncommitted changes")
     series = [

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from machmeter.history.data import History, Machine
 from machmeter.site.links import ModelLink
-from machmeter.store import evidence
+from machmeter.store.found import Found
 from machmeter.tables import cells_table, ladder_table, versions_table
 from machmeter.text import numbers
 from machmeter.workload import rungs
-from machmeter.workload.names import parse_rung
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,29 +28,23 @@ class Own:
         return names + [model for key, model in self.ladders if key == machine.key and model not in names]
 
 
-def read(history: History, results: Path, folder: Path) -> Own:
-    """Read the tables of every machine that has evidence in `folder`."""
+def build(history: History, read: Mapping[str, Found]) -> Own:
+    """Return the tables of every machine that has evidence; `read` is what was read of each, by its name."""
     tables, ladders, swept = {}, {}, {}
     known = rungs.load()
     for machine in history.machines:
-        if not any((folder / machine.name).glob("*.json")):
+        found = read.get(machine.name)
+        if found is None:
             continue
-        tables[machine.key] = cells_table.build(results, machine.name, evidence_folder=folder)
-        for model in _climbed(folder / machine.name):
-            built = ladder_table.build(results, machine.name, model, known.values(), folder)
-            if any(row.status == "ok" for row in built.rows):
-                ladders[machine.key, model] = built
-        found = versions_table.build(results, machine.name, evidence_folder=folder)
-        if found.series:
-            swept[machine.key] = found
+        tables[machine.key] = cells_table.build_from(found)
+        for model in ladder_table.climbed(found.runs):
+            ladder = ladder_table.build_from(found.runs, machine.name, model, known.values())
+            if any(row.status == "ok" for row in ladder.rows):
+                ladders[machine.key, model] = ladder
+        versions = versions_table.build_from(found.runs, machine.name)
+        if versions.series:
+            swept[machine.key] = versions
     return Own(tables={key: built for key, built in tables.items() if built.rows}, ladders=ladders, versions=swept)
-
-
-def _climbed(folder: Path) -> list[str]:
-    """Return the models whose ladder was climbed, in alphabetical order."""
-    files, _ = evidence.read_all(folder, samples=False)
-    names = {name for file in files for run in file.runs.values() for name in run.cells}
-    return sorted({rung[0] for name in names if (rung := parse_rung(name))})
 
 
 def model_links(own: Own, history: History) -> tuple[ModelLink, ...]:
