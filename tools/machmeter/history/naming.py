@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from machmeter.history.data import short_hash
 
 _PLAIN = re.compile(r"^[a-z0-9][a-z0-9._-]{0,59}$")
 _LONGEST = 60
+_SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 
 
 def slug(name: str, *identity: Any) -> str:
@@ -22,6 +24,27 @@ def slug(name: str, *identity: Any) -> str:
         return name
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:_LONGEST].strip("-.")
     return f"{plain or 'x'}-{short_hash(name, *identity)[:8]}"
+
+
+def anchor(name: str) -> str:
+    """Return a file name for `name`: readable, safe on every file system and in every link, and its own."""
+    readable = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60].strip("-")
+    return f"{readable}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}".lstrip("-")
+
+
+def pages(names: Iterable[str]) -> dict[str, str]:
+    """Return a file name for each of `names`: the name itself where that is safe, and no two the same.
+
+    Some file systems do not tell upper from lower case, so names that differ only in that count as one.
+    """
+    listed = sorted(set(names))
+    folded = [name.casefold() for name in listed]
+    reserved = {"index", "con", "nul", "aux", "prn"}
+    found = {}
+    for name in listed:
+        plain = _SAFE.fullmatch(name) and not name.endswith(".") and name.casefold() not in reserved
+        found[name] = name if plain and folded.count(name.casefold()) == 1 else anchor(name)
+    return found
 
 
 def environment_labels(described: Sequence[tuple[str, str, dict[str, str]]]) -> list[str]:

@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from machmeter import asv_names, git
 from machmeter.errors import BadSetting, RunFailed
+from machmeter.running import why_it_failed
 
 LOG = Path(".asv/bench.log")
 RECORDING = ("--record-samples", "--show-stderr")
@@ -34,12 +35,10 @@ def here(
             raise BadSetting(f"--attribute is {item!r}: write NAME=VALUE, such as repeat=20")
     arguments = ["--python=same", "--set-commit-hash", "HEAD", *RECORDING]
     arguments += [part for item in attributes for part in ("-a", item)]
-    position = output.tell()
+    position = why_it_failed.position(output)
     code = run([*arguments, *patterns], project, environment, output)
     if code not in SUCCESS:
-        output.flush()
-        text = Path(output.name).read_text(encoding="utf-8", errors="replace")[position:].strip()
-        last = text.splitlines()[-1].strip(" ·") if text else "it said nothing"
+        last = why_it_failed.why(output, position)
         raise RunFailed(f"asv stopped with exit code {code}: {last} (all of it: {output.name})")
 
 

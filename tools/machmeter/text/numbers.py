@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
-from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 NONE = "–"
@@ -109,30 +107,6 @@ def noun_of(count: float, noun: str, many: str | None = None) -> str:
 def grouped(count: int) -> str:
     """Return a count with its thousands apart."""
     return f"{count:,}".replace(",", "\N{NO-BREAK SPACE}")
-
-
-_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
-
-
-def slug(name: str) -> str:
-    """Return a file name for `name`: readable, safe on every file system and in every link, and its own."""
-    readable = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60].strip("-")
-    return f"{readable}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}".lstrip("-")
-
-
-def files(names: Iterable[str]) -> dict[str, str]:
-    """Return a file name for each of `names`: the name itself where that is safe, and no two the same.
-
-    Some file systems do not tell upper from lower case, so names that differ only in that count as one.
-    """
-    listed = sorted(set(names))
-    folded = [name.casefold() for name in listed]
-    reserved = {"index", "con", "nul", "aux", "prn"}
-    found = {}
-    for name in listed:
-        plain = _PLAIN.fullmatch(name) and not name.endswith(".") and name.casefold() not in reserved
-        found[name] = name if plain and folded.count(name.casefold()) == 1 else slug(name)
-    return found
 
 
 def throughput_digits(images_per_second: float) -> int:

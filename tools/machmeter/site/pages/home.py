@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from machmeter.history import naming
 from machmeter.history.data import History, Machine
 from machmeter.history.missing import still_run
 from machmeter.site.pages import changes, model_cards
@@ -123,7 +124,7 @@ def modules(history: History) -> list[Module]:
     """Return the modules of the benchmarks with their number of benchmarks."""
     counted = Counter(benchmark.module for benchmark in history.benchmarks)
     return [
-        Module(name=name or "(no module)", anchor=f"m-{numbers.slug(name)}", count=count)
+        Module(name=name or "(no module)", anchor=f"m-{naming.anchor(name)}", count=count)
         for name, count in sorted(counted.items())
     ]
 

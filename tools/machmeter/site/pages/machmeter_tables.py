@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from machmeter.history import naming
 from machmeter.history.data import History, Machine
 from machmeter.site.links import ModelLink
 from machmeter.store.found import Found
 from machmeter.tables import cells_table, ladder_table, versions_table
-from machmeter.text import numbers
 from machmeter.workload import rungs
 
 
@@ -50,7 +50,7 @@ def build(history: History, read: Mapping[str, Found]) -> Own:
 def model_links(own: Own, history: History) -> tuple[ModelLink, ...]:
     """Return every model page."""
     every = {model for machine in history.machines for model in own.models(machine)}
-    names = numbers.files(every)
+    names = naming.pages(every)
     return tuple(
         ModelLink(machine=machine, model=model, href=f"model/{machine.slug}/{names[model]}.html")
         for machine in history.machines
