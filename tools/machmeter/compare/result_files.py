@@ -74,10 +74,7 @@ def _candidates(folder: Path) -> tuple[list[Candidate], str]:
 
 def _candidate(path: Path) -> Candidate:
     """Return what a result file says of itself. Raises asv_files.Unusable."""
-    try:
-        header = asv_files.look(path.read_bytes(), f"{path.parent.name}/{path.name}")
-    except OSError as error:
-        raise asv_files.Unusable(f"cannot be read: {error.strerror or error}") from error
+    header = asv_files.look_at(path)
     return Candidate(
         path=path,
         commit=header.commit,

@@ -69,11 +69,9 @@ def _read(chosen: Candidate, which: str, repository: Path) -> Side:
 
 def _table(path: Path) -> Table:
     try:
-        return asv_files.parse(path.read_bytes(), f"{path.parent.name}/{path.name}")
+        return asv_files.read(path)
     except asv_files.Unusable as problem:
         raise SideUnknown(f"{path} {problem}") from problem
-    except OSError as error:
-        raise SideUnknown(f"cannot read {path}: {error.strerror or error}") from error
 
 
 # ------------------------------------------------------------------ from files to rows

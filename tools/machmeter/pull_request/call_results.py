@@ -139,7 +139,7 @@ def _files(place: Place) -> list[Path]:
 def environment(place: Place) -> str:
     """Return asv's name for the side's environment, "" where nothing was measured."""
     for path in _files(place):
-        return asv_files.look(path.read_bytes(), f"{path.parent.name}/{path.name}").environment[:1000]
+        return asv_files.look_at(path).environment[:1000]
     return ""
 
 

@@ -96,6 +96,23 @@ def look(content: bytes, path: str) -> Header:
     return _header(data, path, [])
 
 
+def look_at(path: Path) -> Header:
+    """Return what `look` says of the file `path` in its machine's folder. Raises Unusable."""
+    return look(_bytes(path), f"{path.parent.name}/{path.name}")
+
+
+def read(path: Path) -> Table:
+    """Return what `parse` says of the file `path` in its machine's folder. Raises Unusable."""
+    return parse(_bytes(path), f"{path.parent.name}/{path.name}")
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise Unusable(f"cannot be read: {error.strerror or error}") from error
+
+
 def _texts_of(data: Mapping[str, Any]) -> list[Any]:
     return [data[name] or "" for name in ("commit_hash", "env_name", "python", "params", "requirements", "env_vars")]
 
