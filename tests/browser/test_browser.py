@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from helpers import stores
+from helpers import asv_files, stores
 from machmeter.site import build, serve
 
 pytestmark = pytest.mark.browser
@@ -280,7 +280,7 @@ def test_every_hostile_name_is_inert(browser: Any, tmp_path: Path) -> None:
             f"s.{evil}.time_x": ([[f"'{evil}'", "'b'"]], [1.0 + number, 2.0])
         }
         stores.write_result(tmp_path / "results", number, rows, machine=evil, environment=evil, file=f"{number}.json")
-    stores.write_catalogue(
+    asv_files.write_catalogue(
         tmp_path / "results", {f"s.{evil}.time_x": {"params": [[f"'{evil}'", "'b'"]], "param_names": [evil]}}
     )
     output = tmp_path / "html"

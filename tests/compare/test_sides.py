@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from helpers.stores import HOST, commit, foreign, write_catalogue, write_result
+from helpers import evidence
+from helpers.asv_files import write_catalogue
+from helpers.stores import HOST, commit, foreign, write_result
 from machmeter.compare import judge, sides
 from machmeter.compare.documents import Side
 from machmeter.errors import SideUnknown
@@ -24,17 +26,9 @@ def write_evidence(
     results: Path, number: int, cells: dict[str, list[dict[str, Any]]], *, environment: str = "env", **run: Any
 ) -> None:
     """Write the evidence of one run: `cells` maps a cell to the records of its processes."""
-    described = {
-        "started": "2026-01-01T00:00:00Z",
-        "host": HOST,
-        "versions": {"numpy": "2.4.6"},
-        "cells": {cell: {f"p{place}": record for place, record in enumerate(some)} for cell, some in cells.items()},
-        **run,
-    }
-    content = {"schema": 1, "machine": "box", "commit": commit(number), "environment": environment, "stack": "cpu"}
-    folder = results.parent / "evidence" / "box"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{commit(number)[:8]}-{environment}.json").write_text(json.dumps({**content, "runs": {"r": described}}))
+    told = {"host": HOST, "versions": {"numpy": "2.4.6"}, **run}
+    numbered = {cell: {f"p{place}": record for place, record in enumerate(some)} for cell, some in cells.items()}
+    evidence.write(results, numbered, commit=commit(number), machine="box", environment=environment, **told)
 
 
 def timing(when: float, seconds: float, **more: Any) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from helpers import asv_files, stores
 from helpers import github_server as githubserver
-from helpers import stores
 from helpers.github_server import ACTIONS, GitHub, State
 from machmeter import cli
 from machmeter.changes import of_history, regressions
@@ -41,7 +41,7 @@ def write(
             **{name: ([], [0.04 * level * wobble]) for name in also},
         }
         stores.write_result(results, number, rows)
-    stores.write_catalogue(
+    asv_files.write_catalogue(
         results,
         {
             NAME: {"params": CELLS, "param_names": ["precision", "batch"]},
@@ -225,7 +225,7 @@ def test_what_came_with_it_is_named_and_another_machine_is_none(tmp_path: Path) 
     ):
         for number in range(40):
             new = number >= 30
-            stores._write_evidence(
+            stores.write_evidence(
                 tmp_path / 'results', number, "virtualenv-py3.11", {},
                 versions={"openvino": versions if new else "2026.2.1"},
                 host={**stores.HOST, "cpu": {**stores.HOST["cpu"], "model": cpu if new else "Some CPU"}},

@@ -57,6 +57,17 @@ def write(results: Path, commit: int | str, rows: dict[str, Any], **changed: Any
     return path
 
 
+def write_catalogue(results: Path, benchmarks: dict[str, dict[str, Any]]) -> None:
+    """Write asv's list of benchmarks, each with what is told of it, and a note of every machine that has a folder."""
+    plain = {"params": [], "param_names": [], "type": "time", "unit": "seconds", "version": "1", "code": ""}
+    described = {name: {"name": name, **plain, **told} for name, told in benchmarks.items()}
+    results.mkdir(parents=True, exist_ok=True)
+    (results / "benchmarks.json").write_text(json.dumps({**described, "version": 2}))
+    facts = {"arch": "x86_64", "cpu": "Some CPU", "num_cpu": "2", "os": "Linux", "ram": "8000000000", "version": 1}
+    for folder in filter(Path.is_dir, list(results.iterdir())):
+        (folder / "machine.json").write_text(json.dumps({**facts, "machine": folder.name}))
+
+
 def real_store(name: str, folder: Path) -> Path:
     """Unpack the real store `name` into `folder`; skip the test, and say so, where it is not at hand."""
     if not REAL.is_file():

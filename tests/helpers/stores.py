@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from helpers import asv_files, evidence
 from machmeter import json_shape
 from machmeter.workload import rungs
 
-COLUMNS = ["result", "params", "version", "started_at", "duration", "stats_ci_99_a", "stats_ci_99_b"]
-DAY = 86_400_000
+COLUMNS = asv_files.COLUMNS[:7]
+DAY = asv_files.DAY
 BEGIN = 1_700_000_000_000  # 2023-11-14
+FACTS = {"arch": "x86_64", "cpu": "Some CPU", "machine": "", "num_cpu": "2", "os": "Linux", "ram": "8000000000"}
 
 
 def commit(number: int) -> str:
@@ -31,69 +32,26 @@ def write_result(
     version: str = "1",
 ) -> Path:
     """Write the file of one commit: `rows` maps a benchmark to its parameters and results."""
-    content = {
-        "commit_hash": commit(number),
-        "env_name": environment,
-        "date": BEGIN + number * DAY,
-        "params": {
-            "arch": "x86_64",
-            "cpu": "Some CPU",
-            "machine": machine,
-            "num_cpu": "2",
-            "os": "Linux",
-            "ram": "8000000000",
-        },
-        "python": "3.11",
-        "requirements": {},
-        "env_vars": {},
-        "result_columns": COLUMNS,
-        "results": {
-            name: [values, params, version, BEGIN + number * DAY, 1.0, _around(values, 0.98), _around(values, 1.02)]
-            for name, (params, values) in rows.items()
-        },
-        "durations": {},
-        "version": 2,
-    }
-    folder = results / machine.replace("/", "_")
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / (file or f"{commit(number)[:8]}-{environment[:60].replace('/', '_')}.json")
-    path.write_text(json.dumps(content), encoding="utf-8")
-    return path
+    results_of_all = {
+        name: asv_files.result(
+            values, params, version, started=BEGIN + number * DAY,
+            low=_around(values, 0.98), high=_around(values, 1.02),
+        )[: len(COLUMNS)]
+        for name, (params, values) in rows.items()
+    }  # fmt: skip
+    return asv_files.write(
+        results, commit(number), results_of_all,
+        date=BEGIN + number * DAY,
+        params={**FACTS, "machine": machine},
+        folder=machine.replace("/", "_"),
+        environment=environment,
+        file=file or f"{commit(number)[:8]}-{environment[:60]}.json",
+        result_columns=COLUMNS,
+    )  # fmt: skip
 
 
 def _around(values: Sequence[Any], factor: float) -> list[Any]:
     return [value * factor if isinstance(value, float) else None for value in values]
-
-
-def write_catalogue(results: Path, benchmarks: dict[str, dict[str, Any]]) -> None:
-    """Write asv's benchmarks.json and a machine.json for every machine."""
-    described = {
-        name: {
-            "name": name,
-            "params": [],
-            "param_names": [],
-            "type": "time",
-            "unit": "seconds",
-            "version": "1",
-            "code": "",
-        }
-        | told
-        for name, told in benchmarks.items()
-    }
-    results.mkdir(parents=True, exist_ok=True)
-    (results / "benchmarks.json").write_text(json.dumps({**described, "version": 2}), encoding="utf-8")
-    for folder in results.iterdir():
-        if folder.is_dir():
-            facts = {
-                "arch": "x86_64",
-                "cpu": "Some CPU",
-                "machine": folder.name,
-                "num_cpu": "2",
-                "os": "Linux",
-                "ram": "8000000000",
-                "version": 1,
-            }
-            (folder / "machine.json").write_text(json.dumps(facts), encoding="utf-8")
 
 
 def foreign(results: Path, commits: int = 40) -> None:
@@ -110,7 +68,7 @@ def foreign(results: Path, commits: int = 40) -> None:
             "suite.Track.track_score": ([], [10.0 * wobble if number < commits // 2 else 12.0 * wobble]),
         }
         write_result(results, number, rows)
-    write_catalogue(
+    asv_files.write_catalogue(
         results,
         {
             "suite.Time.time_sum": {"params": [["'small'", "'large'"], ["1", "10"]], "param_names": ["size", "n"]},
@@ -144,7 +102,7 @@ def own(results: Path) -> None:
     seconds, better = {"type": "time"}, {"type": "track"}
     grid = {"params": [["'fp32'", "'int8'"], batches], "param_names": ["precision", "batch"]}
     eager = {"params": [["'fp32'"], ["'contiguous'"], batches], "param_names": ["precision", "layout", "batch"]}
-    write_catalogue(
+    asv_files.write_catalogue(
         results,
         {
             "cpu.eager.ResNet50.time_forward": seconds | eager,
@@ -161,10 +119,10 @@ def own(results: Path) -> None:
         cells = {"cpu.openvino.ResNet50(int8, 8)": failed}
         speeds = {"eager": 33.0, "batch-8": 30.0, "openvino": 60.0} if number == 2 else {}
         cells |= {f"tuning.ResNet50({name})": {"p": _rung(name, speed)} for name, speed in speeds.items()}
-        _write_evidence(results, number, "env", cells, versions={"openvino": version, "torch": "2.13.0"})
+        write_evidence(results, number, "env", cells, versions={"openvino": version, "torch": "2.13.0"})
     for version, seconds_per_call in (("2025.0.0", 0.008), ("2026.1.0", 0.006)):
         swept = {"library": "openvino", "version": version, "released": "2025-02-06"}
-        _write_evidence(
+        write_evidence(
             results,
             2,
             f"openvino{version}",
@@ -192,24 +150,15 @@ def gpu(results: Path) -> None:
         for name, (params, speeds) in grids.items()
     }
     write_result(results, 0, rows, environment="env")
-    write_catalogue(results, {name: {"type": "time"} for name in rows})
+    asv_files.write_catalogue(results, {name: {"type": "time"} for name in rows})
     tried = {"cuda.tensorrt.ResNet50(fp16, 1)": {"p": {"status": "ok", "started_at": 1.0, "order": 1}}}
-    _write_evidence(results, 0, "env", tried)
+    write_evidence(results, 0, "env", tried)
 
 
-def _write_evidence(results: Path, number: int, environment: str, cells: dict[str, Any], **run: Any) -> None:
-    described = {"started": f"2026-01-0{number + 1}T00:00:00Z", "host": HOST, "cells": cells, **run}
-    content = {
-        "schema": 1,
-        "machine": "box",
-        "commit": commit(number),
-        "environment": environment,
-        "stack": "cpu",
-        "runs": {"r": described},
-    }
-    folder = results.parent / "evidence" / "box"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{commit(number)[:8]}-{environment}.json").write_text(json.dumps(content), encoding="utf-8")
+def write_evidence(results: Path, number: int, environment: str, cells: dict[str, Any], **run: Any) -> None:
+    """Write the evidence of one run on the machine `box`."""
+    told = {"started": f"2026-01-0{number + 1}T00:00:00Z", "host": HOST, **run}
+    evidence.write(results, cells, commit=commit(number), machine="box", environment=environment, **told)
 
 
 def _rung(name: str, speed: float) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
+
+from helpers import asv_files, evidence
 
 COLUMNS = ["result", "params", "version", "started_at", "duration", "samples"]
 
@@ -13,30 +14,13 @@ def write_results(
     results: Path, benchmarks: dict[str, list[Any]], machine: str = "here", commit: str = "a" * 40
 ) -> Path:
     """Write one asv result file: {benchmark: [numbers, params, samples]}."""
-    content = {
-        "version": 2,
-        "commit_hash": commit,
-        "env_name": "env",
-        "params": {"machine": machine},
-        "result_columns": COLUMNS,
-        "results": {
-            name: [numbers, params, "1", 1_700_000_000_000, 1.0, samples]
-            for name, (numbers, params, samples) in benchmarks.items()
-        },
+    rows = {
+        name: [numbers, params, "1", 1_700_000_000_000, 1.0, samples]
+        for name, (numbers, params, samples) in benchmarks.items()
     }
-    path = results / machine / f"{commit[:8]}-env.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content))
-    return path
+    return asv_files.write(results, commit, rows, machine=machine, result_columns=COLUMNS)
 
 
 def write_evidence(results: Path, cells: dict[str, dict[str, Any]], environment: str = "env", **run: Any) -> None:
-    described = {
-        "started": "2026-01-01T00:00:00Z",
-        "cells": {key: {"p": record} for key, record in cells.items()},
-        **run,
-    }
-    content = {"schema": 1, "machine": "here", "commit": "a" * 40, "environment": environment, "runs": {"r": described}}
-    path = results.parent / "evidence" / "here" / "aaaaaaaa-env.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content))
+    """Write the evidence of cells of one process each."""
+    evidence.write(results, evidence.single(cells), environment=environment, stack=None, **run)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from helpers import evidence
 from helpers.asv_files import commit_hash, real_store, result, write
 from helpers.histories import GOOD, NAN
 from machmeter.errors import BadSetting
@@ -72,16 +73,9 @@ def test_descriptions_that_cannot_be_read_are_named(tmp_path: Path, text: str) -
     assert [item.path for item in history.left_out] == ["benchmarks.json"]
 
 
-def evidence(results: Path, number: int, cells: dict[str, dict[str, Any]], **run: Any) -> None:
-    described = {
-        "started": "2026-01-01T00:00:00Z",
-        "cells": {key: {"p": record} for key, record in cells.items()},
-        **run,
-    }
-    content = {"schema": 1, "machine": "here", "commit": commit_hash(number), "environment": "env"}
-    path = results.parent / "evidence" / "here" / f"{commit_hash(number)[:8]}-env.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({**content, "runs": {"r": described}}))
+def write_evidence(results: Path, number: int, cells: dict[str, dict[str, Any]], **run: Any) -> None:
+    """Write the evidence of one commit."""
+    evidence.write(results, evidence.single(cells), commit=commit_hash(number), **run)
 
 
 OURS = "cpu.openvino.ResNet50.time_forward"
@@ -96,7 +90,7 @@ def test_the_evidence_says_why_there_is_no_number(tmp_path: Path) -> None:
         "cpu.openvino.ResNet50(bf16, 8)": {"status": "n/a", "reason": "no bf16", "started_at": 1.0},
         "cpu.openvino.ResNet50(int8, 8)": {"status": "failed", "reason": "crashed (signal 11)", "started_at": 1.0},
     }
-    evidence(results, 2, cells)
+    write_evidence(results, 2, cells)
     found = {item.label: (item.state.tolist(), dict(item.reasons)) for item in read(results).series}
     assert found == {
         "fp32, 8": ([OK, OK], {}),
@@ -113,10 +107,10 @@ def test_events_name_what_changed_between_runs(tmp_path: Path) -> None:
     write(results, 5, {OURS: result([1.0], [["'fp32'"], ["8"]])})
     old = {"cpu": {"model": "CPU A"}, "kernel": "6.1", "thread_budget": 2}
     new = {**old, "kernel": "6.2"}
-    evidence(results, 1, {}, host=old, versions={"torch": "2.13.0", "numpy": "2.0", "gone": "1"})
-    evidence(results, 2, {}, host=old, versions={"torch": "2.14.1", "numpy": "2.0", "added": "3"})
-    evidence(results, 3, {}, host=new, versions={"torch": "2.14.1", "numpy": "2.0", "added": "3"})
-    evidence(
+    write_evidence(results, 1, {}, host=old, versions={"torch": "2.13.0", "numpy": "2.0", "gone": "1"})
+    write_evidence(results, 2, {}, host=old, versions={"torch": "2.14.1", "numpy": "2.0", "added": "3"})
+    write_evidence(results, 3, {}, host=new, versions={"torch": "2.14.1", "numpy": "2.0", "added": "3"})
+    write_evidence(
         results, 5, {}, host=new, versions={"torch": "2.14.2", "numpy": "2.0", "added": "3"}
     )  # the fourth has none
     events = read(results).events

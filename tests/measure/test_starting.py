@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -274,8 +275,8 @@ def test_settings_that_make_no_sense(settings: dict[str, object], message: str) 
 
 
 def test_the_clock_is_shared_between_processes() -> None:
-    """Windows of different processes can only be compared if their monotonic clocks agree."""
-    done = run("sleeper", Launch(), seconds=0.5)
-    assert 0.4 < done.window_seconds < 1.0
-    assert time.get_clock_info("perf_counter").monotonic
-    assert sys.platform == "linux"
+    """Windows of different processes can only be compared if their clocks are one: another's reading lies between."""
+    command = [sys.executable, "-c", "import time; print(time.perf_counter_ns())"]
+    before = time.perf_counter_ns()
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert before < int(told) < time.perf_counter_ns()

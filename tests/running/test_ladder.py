@@ -176,12 +176,20 @@ def test_being_told_to_end_leaves_nothing_running(project: Project, output: str)
     while not (workers := _descendants(begun.pid, "machmeter.measure.instance")):
         assert begun.poll() is None
         time.sleep(0.1)
+    identities = {pid: process.process_identity(pid) for pid in workers}
     begun.send_signal(signal.SIGTERM)
     _, said = begun.communicate()
     assert begun.returncode == 130, said
     assert "interrupted" in said
-    while any(process.is_running(pid, process.process_identity(pid)) for pid in workers):
-        time.sleep(0.1)  # it ends when its parent's socket closes; a failure is a test that hangs
+    # A worker ends when its parent's socket closes. One that stays is killed after a long while, and is the failure.
+    for _ in range(600):
+        left = [pid for pid, identity in identities.items() if process.is_running(pid, identity)]
+        if not left:
+            break
+        time.sleep(0.1)
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert left == []
 
 
 def _descendants(pid: int, words: str) -> list[int]:

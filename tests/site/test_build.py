@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers import stores
+from helpers import asv_files, stores
 from helpers.site_pages import Parsed, built, pages, silent
 from machmeter.errors import MachmeterError, NoResults, SiteUnbuildable
 from machmeter.site import build, serve, swap
@@ -47,7 +47,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 environment=environment,
                 file=f"{number}-{told}.json",
             )
-    stores.write_catalogue(results, {name: {"params": [[f"'{EVIL}'", "'a/b?c#d'"]], "param_names": [EVIL]}})
+    asv_files.write_catalogue(results, {name: {"params": [[f"'{EVIL}'", "'a/b?c#d'"]], "param_names": [EVIL]}})
     (results / "<b>.json").write_text("{")
     (results / EVIL.replace("/", "_")).mkdir(exist_ok=True)
     (results / EVIL.replace("/", "_") / f"{EVIL}.json").write_text("{")
@@ -94,7 +94,7 @@ def test_older_versions_of_a_benchmark_are_greyed_and_not_joined(tmp_path: Path)
         stores.write_result(
             tmp_path / "results", number, {"s.time_x": ([], [1.0 if number < 4 else 3.0])}, version=version
         )
-    stores.write_catalogue(tmp_path / "results", {"s.time_x": {}})
+    asv_files.write_catalogue(tmp_path / "results", {"s.time_x": {}})
     site, summary = built(tmp_path)
     (page,) = [text for name, text in pages(site).items() if name.startswith("history/")]
     assert summary.changes == 0  # a version break is no regression

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from helpers import evidence as helpers_evidence
 from helpers.asv_files import commit_hash, result, write
 from machmeter import asv_names
 from machmeter.compare import sides
@@ -64,11 +65,7 @@ def write_evidence(results: Path, records: list[dict[str, Any]], **run: Any) -> 
         f"p{number}": {"benchmark": "time_forward", "order": number, "started_at": 1.7e9 + number, **record}
         for number, record in enumerate(records, 1)
     }
-    described = {"started": "2026-01-01T00:00:00Z", "cells": {CELL: processes}, **run}
-    content = {"schema": 1, "machine": "here", "commit": commit_hash(1), "environment": "env", "runs": {"r": described}}
-    path = results.parent / "evidence" / "here" / f"{commit_hash(1)[:8]}-env.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content))
+    helpers_evidence.write(results, {CELL: processes}, commit=commit_hash(1), **run)
 
 
 def test_a_table_says_so(case: tuple[Path, str, str]) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
+from helpers import evidence
 from helpers.ladders import record
 from machmeter import recommend
 from machmeter.tables import ladder_table
@@ -16,22 +16,11 @@ from machmeter.workload.rungs import Rung
 
 
 def write(folder: Path, environment: str, cells: dict[str, dict[str, Any]], cpu: str = "Xeon") -> None:
-    content = {
-        "schema": 1,
-        "machine": "box",
-        "commit": "a" * 40,
-        "environment": environment,
-        "runs": {
-            "run": {
-                "started": "2026-01-01T00:00:00Z",
-                "host": {"cpu": {"model": cpu}, "thread_budget": 2},
-                "versions": {"torch": environment},
-                "cells": {f"tuning.ResNet50({name})": {"p": found} for name, found in cells.items()},
-            }
-        },
-    }
-    (folder / "evidence/box").mkdir(parents=True, exist_ok=True)
-    (folder / f"evidence/box/aaaaaaaa-{environment}.json").write_text(json.dumps(content))
+    """Write the evidence of rungs on one machine."""
+    rungs = evidence.single({f"tuning.ResNet50({name})": found for name, found in cells.items()})
+    host = {"cpu": {"model": cpu}, "thread_budget": 2}
+    versions = {"torch": environment}
+    evidence.write(folder / "results", rungs, machine="box", environment=environment, host=host, versions=versions)
 
 
 STEPS = [

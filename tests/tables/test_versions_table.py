@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from helpers import evidence
 from helpers.tables import write_results
 from machmeter.tables import cells_table
 from machmeter.tables.show_versions import least_width, print_versions
@@ -71,20 +72,13 @@ def write(
 ) -> None:
     """Write what a sweep left of one version, beside what is there already."""
     environment = f"virtualenv-py3.11-openvino{version}"
-    path = folder / "evidence" / "here" / f"{commit[:8]}-{environment}.json"
-    content = {"schema": 1, "machine": "here", "commit": commit, "environment": environment, "runs": {}}
-    if path.exists():
-        content = json.loads(path.read_text())
-    content["runs"][run] = {  # type: ignore[index]
-        "started": "2026-01-01T00:00:00Z",
+    told = {
         "host": HOST,
         "versions": {"openvino": installed or version, "numpy": "2.0.0"},
         "swept": {"library": "openvino", "version": version, "released": released},
-        "cells": {key: records},
         **described,
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content))
+    evidence.write(folder / "results", {key: records}, commit=commit, environment=environment, run=run, **told)
 
 
 def only(folder: Path, **wanted: Any) -> Series:
