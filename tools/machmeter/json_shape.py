@@ -78,7 +78,7 @@ def decode(shape: type[Shape], value: Any) -> Shape:
 
 
 @functools.cache
-def _types(shape: Hashable) -> dict[str, Any]:
+def _types(shape: Hashable) -> dict[str, object]:
     return typing.get_type_hints(shape)
 
 

@@ -35,6 +35,7 @@ from machmeter.store import evidence
 from machmeter.workload import models, pinned, shared_artifacts
 from machmeter.workload.artifacts import Artifact, Recipe, Store
 from machmeter.workload.cells import Cell
+from machmeter.workload.manifest import Details
 from machmeter.workload.pinned import Listing
 
 REPEAT = "repeat=(5,1000,5.0)"  # at least 5 samples, at most 5 s of them
@@ -61,7 +62,7 @@ class Preparing(Store):
         self._known = known
         self.used: list[Artifact] = []
 
-    def obtain(self, recipe: Recipe, build: Callable[[Path], Mapping[str, Any] | None]) -> Artifact:
+    def obtain(self, recipe: Recipe, build: Callable[[Path], Details | None]) -> Artifact:
         """Return the listed artifact, or obtain it. Raises EachVersionCompiles."""
         if recipe.cpu_dependent:
             raise EachVersionCompiles
