@@ -1,8 +1,7 @@
 """Everything that is known of a metric: unit, direction, what counts as a change, and how tables show it.
 
-The only place where that is written down: asv knows units but no directions, so whatever judges, draws or lists
-a result asks here. A metric with a `column` appears in the tables of the terminal, their JSON, the site, and what
-`machmeter recommend` says; one without is measured, stored, drawn over the history and compared all the same.
+asv knows units but no directions, so whatever judges, draws or lists a result asks here. A metric with a `column` is in
+the tables of terminal, JSON and site; one without is measured, stored, drawn and compared all the same.
 """
 
 from __future__ import annotations
@@ -228,7 +227,6 @@ METRICS: tuple[Metric, ...] = (
         column=Column(
             key="offline_images_per_second",
             heading="offline",
-            title="offline throughput",
             unit="images/s",
             only_where_measured=True,
             order=40,
@@ -271,16 +269,12 @@ METRICS: tuple[Metric, ...] = (
     ),
 )
 
-# Fewer samples than this cannot carry the percentile: 1 / (1 - q) samples lie beyond it on average.
-_SAMPLES_NEEDED = {0.50: 1, 0.95: 20, 0.99: 100}
+_SAMPLES_NEEDED = {0.50: 1, 0.95: 20, 0.99: 100}  # for a percentile: fewer have none beyond it on average
 
 
 def metric(benchmark: str) -> Metric:
     """Return the metric that the benchmark method `benchmark` measures. Raises KeyError if there is none."""
-    for known in METRICS:
-        if known.benchmark == benchmark:
-            return known
-    raise KeyError(benchmark)
+    return {known.benchmark: known for known in METRICS}[benchmark]
 
 
 def in_table(table: Table) -> list[tuple[Metric, Column]]:
@@ -292,14 +286,12 @@ def in_table(table: Table) -> list[tuple[Metric, Column]]:
 def percentile(samples: Sequence[float], q: float, *, ordered: bool = False) -> float | None:
     """Return the q-quantile of `samples` (linear interpolation), or None where there are too few of them.
 
-    The 95th percentile needs 20 samples and the 99th needs 100; the median needs one. Where they are `ordered` already
-    they are not sorted again.
+    The 95th needs 20 samples and the 99th 100; the median one. What is `ordered` already is not sorted again.
     """
-    if len(samples) < _SAMPLES_NEEDED[q]:
-        return None
     ascending = samples if ordered else sorted(samples)
-    position = q * (len(ascending) - 1)
-    below = int(position)
+    if len(ascending) < _SAMPLES_NEEDED[q]:
+        return None
+    below = int(position := q * (len(ascending) - 1))
     above = min(below + 1, len(ascending) - 1)
     return float(ascending[below] + (ascending[above] - ascending[below]) * (position - below))
 
