@@ -288,12 +288,11 @@ def percentile(samples: Sequence[float], q: float, *, ordered: bool = False) -> 
 
     The 95th needs 20 samples and the 99th 100; the median one. What is `ordered` already is not sorted again.
     """
-    ascending = samples if ordered else sorted(samples)
-    if len(ascending) < _SAMPLES_NEEDED[q]:
+    if len(ascending := samples if ordered else sorted(samples)) < _SAMPLES_NEEDED[q]:
         return None
     below = int(position := q * (len(ascending) - 1))
-    above = min(below + 1, len(ascending) - 1)
-    return float(ascending[below] + (ascending[above] - ascending[below]) * (position - below))
+    low, high = ascending[below], ascending[min(below + 1, len(ascending) - 1)]
+    return float(low + (high - low) * (position - below))
 
 
 def images_per_second(seconds_per_call: float, batch: int) -> float:
