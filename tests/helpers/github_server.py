@@ -4,7 +4,7 @@ Every request and every answer is validated against the description in the npm p
 not fit is kept in `violations`, and answered with 422 where the request was at fault. Answers are GitHub's own
 examples with the facts put in. Tests use `running`; other programs start it as
 
-    python tests/githubserver.py --port 0 --state DIR [--schema node_modules/@octokit/openapi]
+    PYTHONPATH=tests python -m helpers.github_server --port 0 --state DIR [--schema node_modules/@octokit/openapi]
 
 which prints its address, reads DIR/state.json where there is one, and writes it after every change: a JSON object
 like `State`.
@@ -15,165 +15,32 @@ from __future__ import annotations
 import argparse
 import base64
 import contextlib
-import copy
 import functools
 import json
 import re
 import threading
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-Json = dict[str, Any]
+from helpers.github_description import (
+    DESCRIPTION,
+    PATHS,
+    REPOSITORY,
+    Description,
+    Json,
+    description,
+    pattern,
+    template_of,
+)
+from helpers.github_state import ACTIONS, Fault, State
 
-DESCRIPTION = Path(__file__).parents[2] / "node_modules" / "@octokit" / "openapi"
-ACTIONS = "github-actions[bot]"
+__all__ = ["ACTIONS", "Fault", "GitHub", "State", "running"]
+
 TIME = "2026-08-01T12:00:00Z"
-REPOSITORY = "/repos/{owner}/{repo}"
-PATHS = {
-    f"{REPOSITORY}/pulls/{{pull_number}}": ("get",),
-    f"{REPOSITORY}/pulls/{{pull_number}}/commits": ("get",),
-    f"{REPOSITORY}/issues/{{issue_number}}/comments": ("get", "post"),
-    f"{REPOSITORY}/issues/comments/{{comment_id}}": ("get", "patch", "delete"),
-    f"{REPOSITORY}/issues": ("get", "post"),
-    f"{REPOSITORY}/issues/{{issue_number}}": ("get", "patch"),
-    f"{REPOSITORY}/collaborators/{{username}}/permission": ("get",),
-}
-
-
-@dataclass(kw_only=True)
-class State:
-    """What the stand-in knows. Comments and issues are listed as they were made."""
-
-    repository: str = "o/r"
-    token: str = "secret"  # what a request must carry
-    author: str = ACTIONS  # who the token is
-    rights: str = "write"  # "read": the token may not write
-    pulls: dict[str, Json] = field(default_factory=dict)  # number: {"state", "head", "base", "commits"}
-    comments: list[Json] = field(default_factory=list)  # {"id", "issue", "author", "body", "edits"}
-    issues: list[Json] = field(default_factory=list)  # {"number", "author", "title", "body", "state", "labels", ...}
-    permissions: dict[str, str] = field(default_factory=dict)  # login: "admin", "write", "read" or "none"
-    next_id: int = 1000
-
-    def pull(self, number: int, head: str, *, state: str = "open", commits: tuple[str, ...] = ()) -> None:
-        """Add a pull request whose head is the commit `head`."""
-        self.pulls[str(number)] = {"state": state, "head": head, "base": "b" * 40, "commits": [*commits, head]}
-
-    def comment(self, issue: int, author: str, body: str) -> Json:
-        """Add a comment."""
-        self.next_id += 1
-        made = {"id": self.next_id, "issue": issue, "author": author, "body": body, "edits": 0}
-        self.comments.append(made)
-        return made
-
-    def issue(self, author: str, title: str, body: str, labels: list[str], state: str = "open") -> Json:
-        """Add an issue."""
-        number = max([0, *(item["number"] for item in self.issues), *map(int, self.pulls)]) + 1
-        made = {"number": number, "author": author, "title": title, "body": body, "state": state, "labels": labels}
-        self.issues.append({**made, "state_reason": None, "edits": 0})
-        return self.issues[-1]
-
-
-@dataclass(kw_only=True)
-class Fault:
-    """The next request of `method` whose path ends like `path` gets this instead of an answer, once."""
-
-    method: str
-    path: str  # a regular expression, searched
-    status: int = 502
-    message: str = "Server Error"
-    headers: dict[str, str] = field(default_factory=dict)
-    after: bool = False  # GitHub did what it was asked to, and the answer went wrong
-    drop: bool = False  # the connection ends without an answer
-
-
-class Description:
-    """GitHub's description of the paths above, with GitHub's examples."""
-
-    def __init__(self, package: Path) -> None:
-        import openapi_core
-
-        whole = json.loads((package / "generated" / "api.github.com.json").read_bytes())
-        paths = {
-            path: {name: item for name, item in whole["paths"][path].items() if name in (*methods, "parameters")}
-            for path, methods in PATHS.items()
-        }
-        self.examples = whole["components"]["examples"]
-        self.cut = {"openapi": whole["openapi"], "info": whole["info"], "servers": [{"url": "/"}], "paths": paths}
-        self.cut["components"] = _referenced(whole, paths, ("#/components/schemas/basic-error",))
-        self.api = openapi_core.OpenAPI.from_dict(self.cut)
-
-    def example(self, name: str) -> Any:
-        """Return a copy of the value of GitHub's example `name`."""
-        return copy.deepcopy(self.examples[name]["value"])
-
-    def check(self, method: str, url: str, body: bytes, status: int | None = None, answer: bytes = b"") -> str | None:
-        """Return why a request, or the answer to it, does not fit the description."""
-        from openapi_core.exceptions import OpenAPIError
-        from openapi_core.testing import MockRequest, MockResponse
-
-        parts = urlsplit(url)
-        arguments = {name: values[-1] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
-        request = MockRequest(
-            "http://localhost", method.lower(), parts.path, args=arguments, data=body or None,
-            content_type="application/json",
-        )  # fmt: skip
-        try:
-            if status is None:
-                self.api.validate_request(request)
-            elif str(status) in self.cut["paths"][_template(parts.path)][method.lower()]["responses"]:
-                content_type = "application/json" if answer else ""
-                self.api.validate_response(request, MockResponse(answer, status_code=status, content_type=content_type))
-            elif status < 400 or (problem := self._no_error(answer)):
-                return f"{method} {parts.path}: {status} is not an answer of this operation{problem or ''}"
-        except OpenAPIError as error:
-            errors = getattr(error.__cause__, "schema_errors", ()) or getattr(error, "schema_errors", ())
-            told = [f"/{'/'.join(map(str, item.absolute_path))}: {item.message[:200]}" for item in errors]
-            return f"{method} {parts.path} ({status or 'request'}): {'; '.join(told) or str(error)[:300]}"
-        return None
-
-    def _no_error(self, answer: bytes) -> str | None:
-        """Return why `answer` is no error as GitHub words them: 429 and 5xx are not described per operation."""
-        from openapi_schema_validator import OAS30Validator
-
-        errors = OAS30Validator(self.cut["components"]["schemas"]["basic-error"]).iter_errors(json.loads(answer))
-        return next((f": {error.message}" for error in errors), None)
-
-
-@functools.cache
-def description(package: Path = DESCRIPTION) -> Description:
-    """Return the description in the npm package at `package`, read once."""
-    return Description(package)
-
-
-def _referenced(whole: Json, paths: Json, roots: tuple[str, ...]) -> Json:
-    """Return those components of the description `whole` that `paths` and `roots` refer to."""
-    found: Json = {}
-    waiting: list[Any] = [paths, [{"$ref": root} for root in roots]]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, list):
-            waiting += item
-        elif isinstance(item, dict):
-            waiting += item.values()
-            reference = item.get("$ref")
-            if isinstance(reference, str):
-                _, _, kind, name = reference.split("/", 3)
-                if name not in found.setdefault(kind, {}):
-                    found[kind][name] = whole["components"][kind][name]
-                    waiting.append(found[kind][name])
-    return found
-
-
-def _pattern(template: str) -> str:
-    return "^" + re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(template)) + "$"
-
-
-def _template(path: str) -> str | None:
-    return next((item for item in PATHS if re.match(_pattern(item), path)), None)
 
 
 class GitHub(ThreadingHTTPServer):
@@ -254,7 +121,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.connection.close()
                 return
             content = b"" if answer is None else json.dumps(answer).encode()
-            if status != 422 and _template(urlsplit(self.path).path):
+            if status != 422 and template_of(urlsplit(self.path).path):
                 self._violated(server.described.check(method, self.path, body, status, content))
         self.send_response(status)
         for name, value in (headers | (fault.headers if fault else {})).items():
@@ -272,7 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, method: str, body: bytes) -> tuple[int, Any, dict[str, str]]:
         server, parts = self.server, urlsplit(self.path)
-        state, template = server.state, _template(parts.path)
+        state, template = server.state, template_of(parts.path)
         try:
             if template is None or method.lower() not in PATHS[template]:
                 self._violated(f"{method} {parts.path}: the stand-in does not know this operation")
@@ -283,7 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
                 raise _Problem(422, problem)
             if self.headers.get("Authorization", "").split(" ")[-1] not in (state.token, _basic(state.token)):
                 raise _Problem(401, "Bad credentials")
-            matched = re.match(_pattern(template), parts.path)
+            matched = re.match(pattern(template), parts.path)
             assert matched
             found = matched.groupdict()
             if f"{found['owner']}/{found['repo']}" != state.repository:
