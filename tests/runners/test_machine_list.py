@@ -209,7 +209,7 @@ def two_stacks(history: Project, monkeypatch: pytest.MonkeyPatch) -> tuple[Path,
     """A machine with two stacks, which asv knows by its name."""
     (history.folder / ".github").mkdir()
     (history.folder / machine_list.FILE).write_text(TWO)
-    monkeypatch.setattr(machine_list, "check_name", lambda name: None)
+    monkeypatch.setattr(jobs, "check_name", lambda name: None)
     return history.folder, machine_list.get(history.folder, "xeon")
 
 
