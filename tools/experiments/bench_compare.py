@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 import simulate_sides
@@ -29,18 +30,23 @@ ASV_FACTOR, ASV_P = 1.1, 0.002  # asv compare's and asv continuous's own
 SAMPLES = 150
 BATCH = 250  # tables at once
 
+Rows = NDArray[np.bool_]  # whether each row of a table is one of them
+
 
 def found(differences: simulate_sides.Array) -> tuple[simulate_sides.Array, float]:
     """Return which rows our rule finds, +1 for slower and -1 for faster, and how often intervals have the truth, 0."""
     estimates = statistics.estimates(statistics.paired(differences, statistics.table(differences)))
     q = statistics.discoveries(estimates.p)
     told = (q <= limits.FALSE_DISCOVERIES) & (np.abs(estimates.middle) >= SMALLEST)
-    return told * np.sign(estimates.middle), float(np.mean((estimates.low <= 0.0) & (estimates.high >= 0.0)))
+    covered = (estimates.low <= 0.0) & (estimates.high >= 0.0)
+    return np.where(told, np.sign(estimates.middle), 0.0), float(np.mean(covered))
 
 
 def try_ours(noise: simulate_sides.Noise, tables: int, rows: int, rounds: int) -> dict[str, float]:
     """Return what our rule does on tables of identical code, and with one or a tenth of the rows 5 % slower."""
-    alarms, coverage, one, many = [], [], [], []
+    alarms, coverage = [], []
+    one: list[Rows] = []
+    many: list[Rows] = []
     tenth = max(1, rows // 10)
     for batch in range(-(-tables // BATCH)):
         random = np.random.default_rng([1, rows, rounds, batch])
@@ -63,7 +69,8 @@ def try_ours(noise: simulate_sides.Noise, tables: int, rows: int, rounds: int) -
 
 def try_asv(noise: simulate_sides.Noise, tables: int, rows: int, rounds: int) -> dict[str, float]:
     """Return the same of asv's rule: Mann-Whitney on the pooled samples, with and without its factor of 1.1."""
-    any_test, any_rule, row_test, row_rule, power = [], [], [], [], []
+    any_test, any_rule, row_test, row_rule = [], [], [], []
+    power: list[Rows] = []
     for number in range(tables):
         random = np.random.default_rng([2, number])
         medians = noise.make(random, (1, rows, rounds))[0]
@@ -140,11 +147,9 @@ def print_asv(tables: int) -> None:
     )
 
 
-def judged(
-    differences: simulate_sides.Array, done: simulate_sides.Array
-) -> tuple[simulate_sides.Array, simulate_sides.Array]:
+def judged(differences: simulate_sides.Array, done: NDArray[np.int_]) -> tuple[Rows, Rows]:
     """Return which rows of one table are found, and which are undecided, after so many rounds of each."""
-    parts: list[tuple[simulate_sides.Array, statistics.Spread]] = []
+    parts: list[tuple[NDArray[np.intp], statistics.Spread]] = []
     known = statistics.table(differences[:, : done.min()])
     for count in np.unique(done):
         rows = np.flatnonzero(done == count)

@@ -246,7 +246,7 @@ def table(found: dict[str, Any]) -> str:
     beside += [None] * (len(said) - len(beside))
     lines = ["| | budget | foreign project | our own results | `asv publish` |", "|---|---|---|---|---|"]
     for (what, *cells), more in zip(said, beside, strict=True):
-        shown = [what, *(str(cell) if cell is not None else "–" for cell in (*cells, more))]
+        shown = [str(cell) if cell is not None else "–" for cell in (what, *cells, more)]
         lines.append(f"| {' | '.join(shown)} |")
     return "\n".join(lines)
 

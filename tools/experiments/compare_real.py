@@ -34,7 +34,8 @@ def measure_here(key: str, seconds: float) -> None:
     backend, model = backends.get(cell.backend), models.get(cell.model)
     measurement = cell_process.enter(backend, model, values, 600.0)
     measurement.prepare_timing()
-    watch, samples, end = disturbance.Watch(), [], time.perf_counter() + seconds
+    samples: list[float] = []
+    watch, end = disturbance.Watch(), time.perf_counter() + seconds
     while (start := time.perf_counter()) < end or len(samples) < 5:
         measurement.forward()
         samples.append(time.perf_counter() - start)

@@ -19,10 +19,7 @@ import numpy as np
 
 MACHINE = "generated"
 FACTS = {"arch": "x86_64", "cpu": "Generated CPU", "num_cpu": "8", "os": "Linux 6.1", "ram": "32000000000"}
-ENVIRONMENTS = (
-    {"python": "3.11", "requirements": {"numpy": "", "scipy": ""}},
-    {"python": "3.12", "requirements": {"numpy": "2.0", "scipy": ""}},
-)
+ENVIRONMENTS = (("3.11", {"numpy": "", "scipy": ""}), ("3.12", {"numpy": "2.0", "scipy": ""}))  # Python, packages
 COLUMNS = ["result", "params", "version", "started_at", "duration", "stats_ci_99_a", "stats_ci_99_b"]
 COLUMNS += ["stats_q_25", "stats_q_75", "stats_number", "stats_repeat", "samples", "profile"]
 
@@ -46,7 +43,7 @@ class Made:
     noise: float  # relative
     steps: list[tuple[int, float]]  # from which file on, times what
     impossible: np.ndarray  # cells that are always skipped
-    failing: tuple[int, int]  # files in which some cells fail
+    failing: tuple[int, ...]  # files in which some cells fail
     first: int  # file in which it appears
     versions: list[tuple[int, str]]  # from which file on
 
@@ -148,23 +145,18 @@ def generate(folder: Path, files: int = 1433, benchmarks: int = 284, seed: int =
     (folder / "benchmarks.json").write_text(json.dumps({**listed, "version": 2}))
     total = 0
     for number in range(files):
-        environment = ENVIRONMENTS[0 if number < 0.7 * files else 1]
+        python, requirements = ENVIRONMENTS[0 if number < 0.7 * files else 1]
         commit = hashlib.sha1(f"{seed} {number}".encode()).hexdigest()
-        name = "-".join(
-            [
-                "virtualenv",
-                f"py{environment['python']}",
-                *(f"{key}{text}" for key, text in environment["requirements"].items()),
-            ]
-        )
+        packages = [f"{package}{version}" for package, version in requirements.items()]
+        name = "-".join(["virtualenv", f"py{python}", *packages])
         date = FIRST_DATE + number * DAY // 2
         content = {
             "commit_hash": commit,
             "env_name": name,
             "date": date,
-            "params": {**FACTS, "machine": MACHINE, "python": environment["python"], **environment["requirements"]},
-            "python": environment["python"],
-            "requirements": environment["requirements"],
+            "params": {**FACTS, "machine": MACHINE, "python": python, **requirements},
+            "python": python,
+            "requirements": requirements,
             "env_vars": {},
             "result_columns": COLUMNS,
             "results": {

@@ -63,7 +63,7 @@ def seconds(cell: Cell, machine: Machine, night: int, seed: int) -> float:
         level *= factor if night >= start else 1.0
     option = 1.0 + 0.1 * len("".join(cell.options.values())) / 10
     share = PRECISIONS[cell.precision] * MODELS[cell.model] * option * level * machine.slowness
-    return SECONDS[cell.runtime] * share * (cell.batch**0.9)
+    return SECONDS[cell.runtime] * share * float(cell.batch**0.9)
 
 
 def why_not(cell: Cell, machine: Machine, night: int) -> tuple[str, str] | None:

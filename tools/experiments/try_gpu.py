@@ -50,7 +50,7 @@ def stand_in(pretrained: bool) -> Any:
     import torch
     from torch import nn
 
-    class Block(nn.Module):
+    class Block(nn.Module):  # type: ignore[misc]  # torch is not read
         def __init__(self, channels: int) -> None:
             super().__init__()
             self.first, self.second = (nn.Conv2d(channels, channels, 3, padding=1, bias=False) for _ in range(2))
@@ -116,7 +116,8 @@ def measure(backend: Any, model: models.Model, cell: cells.Cell) -> dict[str, An
     facts: Facts = {}
     try:
         opened = opening.open_cell(backend, model, cell, record=parts.append, facts=facts)
-        host, device = [], []
+        host: list[int] = []  # nanoseconds
+        device: list[float | None] = []
         end = time.perf_counter() + MOST_SECONDS
         while len(host) < LEAST_CALLS or time.perf_counter() < end:
             batch = opened.buffers[len(host) % len(opened.buffers)]
