@@ -14,7 +14,7 @@ from typing import Any
 
 import typer
 
-from helpers import asv_files as asvstore
+from helpers import asv_files, evidence
 from machmeter.cli import app
 from machmeter.errors import MachmeterError
 
@@ -135,23 +135,16 @@ def measure(
     benchmarks: tuple[str, ...] = ("time_a",),
 ) -> None:
     """Write one result file, the evidence of one run, and asv's notes, as a run would leave them in `folder`."""
-    rows = {name: asvstore.result([value], started=started) for name in benchmarks}
-    asvstore.write(folder / "results", commit, rows, machine=machine)
-    note = {"machine": machine, "arch": "x86_64", "cpu": "Some CPU", "num_cpu": "2", "os": "Linux 1", "ram": "8"}
-    (folder / "results" / machine / "machine.json").write_text(json.dumps({**note, "version": 1}))
-    described = {name: {"name": name, "type": "time", "unit": "seconds", "version": "1"} for name in benchmarks}
-    path = folder / "results" / "benchmarks.json"
-    known = json.loads(path.read_text()) if path.exists() else {}
-    path.write_text(json.dumps({**known, **described, "version": 2}))
-    name = asvstore.commit_hash(commit)
-    path = folder / "evidence" / machine / f"{name[:8]}-env.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    content = {"schema": 1, "machine": machine, "commit": name, "environment": "env", "stack": "cpu", "runs": {}}
-    if path.exists():
-        content = json.loads(path.read_text())
-    told = {"status": "ok", "benchmark": "time_a", "order": 1, "started_at": started / 1000, **(record or {})}
-    content["runs"][run] = {"started": "2026-01-01T00:00:00Z", "versions": {}, "cells": {"a": {"p": told}}}
-    path.write_text(json.dumps(content))
+    results = folder / "results"
+    rows = {name: asv_files.result([value], started=started) for name in benchmarks}
+    asv_files.write(results, commit, rows, machine=machine)
+    catalogue = results / "benchmarks.json"
+    known = json.loads(catalogue.read_text()) if catalogue.exists() else {}
+    known.pop("version", None)
+    asv_files.write_catalogue(results, {**known, **{name: {} for name in benchmarks}})
+    process = {"status": "ok", "benchmark": "time_a", "order": 1, "started_at": started / 1000, **(record or {})}
+    cells = evidence.single({"a": process})
+    evidence.write(results, cells, commit=asv_files.commit_hash(commit), machine=machine, run=run, versions={})
 
 
 def dying_git(folder: Path) -> Path:

@@ -8,6 +8,9 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from machmeter.measure import settling
 
 ROOT = Path(__file__).parents[2]
 
@@ -66,6 +69,14 @@ class Project:
     def machmeter(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         program = "from machmeter.cli import main; main()"
         return self.command(sys.executable, "-c", program, *arguments)
+
+    def records(self, cell: str) -> list[dict[str, Any]]:
+        """Return what the processes of one cell left in the evidence, in the order in which they began."""
+        (path,) = self.evidence.glob("*/*.json")
+        content = settling.read(path)
+        assert content is not None
+        (run,) = content["runs"].values()
+        return sorted(run["cells"][cell].values(), key=lambda record: record["order"])
 
 
 def make_project(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from helpers import asv_files as asvstore
+from helpers import asv_files
 from helpers.git_remotes import Project, git
 
-STEM = f"{asvstore.commit_hash(1)[:8]}-env"
+STEM = f"{asv_files.commit_hash(1)[:8]}-env"
 
 
 def pushed(project: Project, *arguments: str) -> str:

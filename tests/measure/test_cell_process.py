@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from helpers.project import Project, make_project
-from helpers.records import records
 from machmeter import suite
 from machmeter.machine import process
 from machmeter.measure import settling
@@ -105,7 +104,7 @@ def test_inputs_rotate_are_aligned_and_never_filled_in_place(project: Project) -
     for address, _, total, _ in timed:
         by_address.setdefault(address, set()).add(total)
     assert all(len(totals) == 1 for totals in by_address.values())
-    assert records(project, "cpu.inputs.Small(fp32, 1)")[0]["inputs"]["rotating"] is True
+    assert project.records("cpu.inputs.Small(fp32, 1)")[0]["inputs"]["rotating"] is True
 
 
 def test_a_label_that_is_not_what_ran_fails_the_cell(rows: dict[str, Row]) -> None:
@@ -254,7 +253,7 @@ def test_evidence_says_what_really_ran(project: Project) -> None:
     assert run["versions"]["numpy"]
     assert run["host"]["thread_budget"] >= 1
     assert run["stack"] == "cpu"
-    survey, timing = records(project, "cpu.sleeper.Small(fp32, 1)")
+    survey, timing = project.records("cpu.sleeper.Small(fp32, 1)")
     assert survey["benchmark"] == "peakmem_forward"
     assert timing["samples"] == len(timing["sample_seconds"]) >= 5
     assert timing["warm_up"]["calls"] >= 3
@@ -266,7 +265,7 @@ def test_asv_and_the_evidence_have_the_same_samples(project: Project) -> None:
     files, unreadable = read_all(project.results)
     assert not unreadable
     value = files[0].values["cpu.sleeper.Small.time_forward", ("fp32", "1")]
-    timing = records(project, "cpu.sleeper.Small(fp32, 1)")[1]
+    timing = project.records("cpu.sleeper.Small(fp32, 1)")[1]
     assert len(value.samples) == timing["samples"]
     assert min(value.samples) <= value.number <= max(value.samples)
     assert value.number == pytest.approx(timing["median_seconds"], rel=0.02)

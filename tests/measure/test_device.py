@@ -10,7 +10,6 @@ import pytest
 from fakes import SMALL, DeviceFake
 
 from helpers.project import Project, make_project
-from helpers.records import records
 from machmeter import errors
 from machmeter.backends import grid
 from machmeter.backends.cuda import _device, _session
@@ -55,7 +54,7 @@ def test_a_session_that_returns_early_has_no_number(rows: dict[str, Row]) -> Non
 
 
 def test_both_clocks_and_the_state_of_the_device_are_on_record(project: Project, rows: dict[str, Row]) -> None:
-    (timing,) = (item for item in records(project, "cpu.ondevice.Small(fp32, 1)") if item.get("samples"))
+    (timing,) = (item for item in project.records("cpu.ondevice.Small(fp32, 1)") if item.get("samples"))
     assert len(timing["device_sample_seconds"]) == timing["samples"]
     assert set(timing["device_sample_seconds"]) == {0.010}
     assert timing["device_median_seconds"] == 0.010
@@ -67,7 +66,7 @@ def test_both_clocks_and_the_state_of_the_device_are_on_record(project: Project,
 
 
 def test_the_memory_of_the_device_is_a_fact_of_the_cell(project: Project, rows: dict[str, Row]) -> None:
-    assert records(project, "cpu.ondevice.Small(fp32, 1)")[0]["device"]["peak_bytes"] == 123_000_000
+    assert project.records("cpu.ondevice.Small(fp32, 1)")[0]["device"]["peak_bytes"] == 123_000_000
     facts: dict[str, Any] = {}
     opening._note_device(DeviceFake("x", waits=True).load(SMALL, None, "fp32", batch=1, threads=1), _ignore, facts)
     assert facts == {"track_device_memory": 123_000_000}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers import asv_files as asvstore
+from helpers import asv_files
 from helpers import git_remotes as branches
 from helpers.git_remotes import Project, git
 from helpers.results_branch import STEM, pushed
@@ -88,7 +88,7 @@ def test_links_are_not_followed(project: Project, tmp_path: Path) -> None:
     project.measure(1)
     secret = tmp_path / "secret.json"
     secret.write_text((project.results / f"here/{STEM}.json").read_text())
-    link = project.results / f"here/{asvstore.commit_hash(2)[:8]}-env.json"
+    link = project.results / f"here/{asv_files.commit_hash(2)[:8]}-env.json"
     link.symlink_to(secret)
     code, output = project.command("push")
     assert (code, f"{link} is a link" in output) == (36, True)

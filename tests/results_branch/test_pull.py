@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from helpers import asv_files as asvstore
+from helpers import asv_files
 from helpers import git_remotes as branches
 from helpers.git_remotes import Project
 from helpers.results_branch import STEM, pushed, put, sorted_files
@@ -89,10 +89,10 @@ def test_a_pull_into_another_folder(project: Project, tmp_path: Path) -> None:
 def test_the_newest_value_of_each_benchmark_counts(tmp_path: Path) -> None:
     """Two files of one commit: which of them is newer differs from benchmark to benchmark."""
     early, late = 1_700_000_000_000, 1_700_000_900_000
-    one = {"b.time_a": asvstore.result([1.0], started=late), "b.time_b": asvstore.result([1.0], started=early)}
-    two = {"b.time_a": asvstore.result([2.0], started=early), "b.time_b": asvstore.result([2.0], started=late + 1)}
-    asvstore.write(tmp_path, 1, one, file=f"{STEM}.0000000000000001.json")
-    asvstore.write(tmp_path, 1, two, file=f"{STEM}.0000000000000002.json")
+    one = {"b.time_a": asv_files.result([1.0], started=late), "b.time_b": asv_files.result([1.0], started=early)}
+    two = {"b.time_a": asv_files.result([2.0], started=early), "b.time_b": asv_files.result([2.0], started=late + 1)}
+    asv_files.write(tmp_path, 1, one, file=f"{STEM}.0000000000000001.json")
+    asv_files.write(tmp_path, 1, two, file=f"{STEM}.0000000000000002.json")
     history = read(tmp_path)
     values = {series.benchmark.name: series.value.tolist() for series in history.series}
     assert values == {"b.time_a": [1.0], "b.time_b": [2.0]}
@@ -103,10 +103,10 @@ def test_the_newest_value_of_each_benchmark_counts(tmp_path: Path) -> None:
 
 def test_states_of_one_growing_file_are_no_competing_measurements(tmp_path: Path) -> None:
     """asv's second file repeats the first: only what was measured again gave way to something newer."""
-    same = asvstore.result([1.0], started=1_700_000_000_000)
-    again = asvstore.result([3.0], started=1_700_000_900_000)
-    asvstore.write(tmp_path, 1, {"time_a": same, "time_b": same}, file=f"{STEM}.0000000000000001.json")
-    asvstore.write(tmp_path, 1, {"time_a": same, "time_b": again}, file=f"{STEM}.0000000000000002.json")
+    same = asv_files.result([1.0], started=1_700_000_000_000)
+    again = asv_files.result([3.0], started=1_700_000_900_000)
+    asv_files.write(tmp_path, 1, {"time_a": same, "time_b": same}, file=f"{STEM}.0000000000000001.json")
+    asv_files.write(tmp_path, 1, {"time_a": same, "time_b": again}, file=f"{STEM}.0000000000000002.json")
     history = read(tmp_path)
     assert [(item.path, item.reason) for item in history.left_out] == [
         (f"here/{STEM}.0000000000000001.json", "1 results: another file has newer ones of this commit")
@@ -115,10 +115,13 @@ def test_states_of_one_growing_file_are_no_competing_measurements(tmp_path: Path
 
 def test_a_newer_failure_counts_and_what_was_skipped_does_not(tmp_path: Path) -> None:
     early, late = 1_700_000_000_000, 1_700_000_900_000
-    first = {"time_a": asvstore.result([1.0], started=early), "time_b": asvstore.result([1.0], started=early)}
-    second = {"time_a": asvstore.result([None], started=late), "time_b": asvstore.result([float("nan")], started=late)}
-    asvstore.write(tmp_path, 1, first, file=f"{STEM}.0000000000000002.json")
-    asvstore.write(tmp_path, 1, second, file=f"{STEM}.0000000000000001.json")
+    first = {"time_a": asv_files.result([1.0], started=early), "time_b": asv_files.result([1.0], started=early)}
+    second = {
+        "time_a": asv_files.result([None], started=late),
+        "time_b": asv_files.result([float("nan")], started=late),
+    }
+    asv_files.write(tmp_path, 1, first, file=f"{STEM}.0000000000000002.json")
+    asv_files.write(tmp_path, 1, second, file=f"{STEM}.0000000000000001.json")
     series = {item.benchmark.name: item for item in read(tmp_path).series}
     assert series["time_a"].state.tolist() != [OK]
     assert (series["time_b"].state.tolist(), series["time_b"].value.tolist()) == ([OK], [1.0])
