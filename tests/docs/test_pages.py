@@ -20,6 +20,9 @@ NAMES = [str(path.relative_to(ROOT)) for path in PAGES]
 FENCE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 CODE = re.compile(r"`([^`\n]+)`")
+# A program of ours by its path from the root, inside a text: a string that is a path whole may be of a file that a test
+# makes.
+PROGRAM = re.compile(r"(?<![\w/.\"'])(?:tools|tests|site/static)/[\w/-]+\.(?:py|js)\b")
 TOP = ("tools/", "benchmarks/", "docs/", "site/", "tests/", "requirements/", ".github/", "examples/")
 # Folders that appear when something is built or measured.
 MADE = ("docs/pictures/",)
@@ -138,6 +141,14 @@ def test_pages_that_code_names_exist() -> None:
     for path in [*(ROOT / "tools").rglob("*.py"), *(ROOT / ".github").rglob("*.yml"), *(ROOT / "tests").rglob("*.py")]:
         for page in re.findall(r"docs/[a-z-]+\.md", path.read_text(encoding="utf-8")):
             assert (ROOT / page).is_file(), f"{path.relative_to(ROOT)} names {page}"
+
+
+def test_programs_that_code_names_exist() -> None:
+    """In docstrings, comments and messages alike: a file that moves is named anew everywhere."""
+    for folder in ("tools", "tests", "benchmarks"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for program in PROGRAM.findall(path.read_text(encoding="utf-8")):
+                assert (ROOT / program).is_file(), f"{path.relative_to(ROOT)} names {program}"
 
 
 @pytest.mark.parametrize("name", NAMES)

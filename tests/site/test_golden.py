@@ -1,4 +1,7 @@
-"""The sites of two tiny stores, byte by byte: `pytest tests/test_golden.py --update` writes what is expected anew."""
+"""The sites of two tiny stores, byte by byte: with `--update` what is expected is written anew.
+
+pytest tests/site/test_golden.py --update
+"""
 
 from __future__ import annotations
 
@@ -58,4 +61,4 @@ def test_the_site_of_a_tiny_store_is_what_it_was(name: str, tmp_path: Path, requ
     }
     assert sorted(files) == sorted(expected)
     for file, content in files.items():
-        assert content == expected[file], f"{file} changed: if that is wanted, run pytest tests/test_golden.py --update"
+        assert content == expected[file], f"{file} changed: if wanted, run pytest tests/site/test_golden.py --update"

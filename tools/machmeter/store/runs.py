@@ -1,7 +1,7 @@
 """The runs of the evidence, read once: what each is at a glance, and its records when somebody asks for them.
 
 A file holds thousands of samples, of which a table shows two numbers: they are put in the samples' place when the file
-is read, and what is left is kept between builds (`runs_cache`). The records of a cell are decoded only where they are
+is read, and what is left is kept between builds (`reading_runs`). The records of a cell are decoded only where they are
 shown or judged: of a store of years that is the newest few.
 """
 
