@@ -79,13 +79,13 @@ def check(arguments: list[str]) -> None:
     from asv.commands import make_argparser
 
     parser, _ = make_argparser()
-    said = io.StringIO()
+    printed = io.StringIO()
     try:
-        with contextlib.redirect_stderr(said):
+        with contextlib.redirect_stderr(printed):
             parser.parse_args(["run", *arguments])
     except SystemExit as ending:
         if ending.code:
-            raise BadSetting(f"asv run: {said.getvalue().strip().splitlines()[-1].split('error: ')[-1]}") from None
+            raise BadSetting(f"asv run: {printed.getvalue().strip().splitlines()[-1].split('error: ')[-1]}") from None
         raise
 
 

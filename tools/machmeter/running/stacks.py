@@ -43,8 +43,8 @@ def check(project: Path, stack: str) -> None:
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         text = line.strip()
         if text and not text.startswith("#") and not _PIN.match(text):
-            where = path.relative_to(project)
-            raise StackUnpinned(f"{where}, line {number}: {text!r} is not pinned: write NAME==VERSION")
+            file = path.relative_to(project)
+            raise StackUnpinned(f"{file}, line {number}: {text!r} is not pinned: write NAME==VERSION")
 
 
 def run(project: Path, stack: str, arguments: list[str]) -> bool:

@@ -17,9 +17,9 @@ def position(output: IO[str]) -> int:
 def why(output: IO[str], start: int) -> str:
     """Return the last line since `start` that tells of a failure: pip's error, Python's, or simply the last."""
     lines = _lines(output, start)
-    told = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
+    by_pip = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     raised = [line for line in lines if _is_exception(line)]
-    return (told[-1:] or raised[-1:] or lines[-1:] or ["it said nothing"])[0][:_LONGEST]
+    return (by_pip[-1:] or raised[-1:] or lines[-1:] or ["it said nothing"])[0][:_LONGEST]
 
 
 def raised(output: IO[str], start: int) -> str:

@@ -234,9 +234,10 @@ def outcome(records: Iterable[Record], metric: str = "", state: int | None = Non
         return Outcome(status="ok")
     every = sorted(records, key=_when)
     own = [record for record in every if record.benchmark == metric] or every
-    told = next((found for some in _TELLING if (found := [item for item in own if item.status in some])), [])
-    status: Status = told[-1].status if told else "not run"
-    reason = (told[-1].reason or "") if told and status != "ok" else ""
+    by_rank = ([record for record in own if record.status in statuses] for statuses in _TELLING)
+    telling = next(filter(None, by_rank), [])
+    status: Status = telling[-1].status if telling else "not run"
+    reason = (telling[-1].reason or "") if telling and status != "ok" else ""
     if state is None or state == OK:
         return Outcome(status=status, reason=reason)
     if state == SKIPPED:

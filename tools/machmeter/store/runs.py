@@ -206,13 +206,13 @@ def parse(content: bytes) -> tuple[bytes, bytes, bool] | None:
 
 def opened(glanced: bytes, blob: memoryview) -> Place:
     """Return the evidence of one file from what `glance` made of it."""
-    told = msgspec.msgpack.decode(glanced, type=GlancedFile)
+    file = msgspec.msgpack.decode(glanced, type=GlancedFile)
     return Place(
-        machine=told.machine,
-        commit=told.commit,
-        environment=told.environment,
-        stack=told.stack,
-        runs=tuple(Run(glance=run, records=blob[slice(*run.records)]) for run in told.runs),
+        machine=file.machine,
+        commit=file.commit,
+        environment=file.environment,
+        stack=file.stack,
+        runs=tuple(Run(glance=run, records=blob[slice(*run.records)]) for run in file.runs),
     )
 
 

@@ -112,17 +112,17 @@ def _values(table: Table, calls: Calls) -> Iterator[tuple[Key, Value]]:
 
 def joined(files: Iterable[ResultFile]) -> list[ResultFile]:
     """Return one file for each machine, commit and environment: of each value the copy that counts."""
-    found: dict[tuple[str, str, str], ResultFile] = {}
+    counting: dict[tuple[str, str, str], ResultFile] = {}
     for file in files:
-        where = (file.machine, file.commit, file.environment)
-        rival = found.get(where)
+        run_of = (file.machine, file.commit, file.environment)
+        rival = counting.get(run_of)
         if rival is None:
-            found[where] = file
+            counting[run_of] = file
             continue
         values = dict(rival.values)
         for key, value in file.values.items():
             old = values.get(key)
             if old is None or copies.claim(value.state, value.started) >= copies.claim(old.state, old.started):
                 values[key] = value
-        found[where] = replace(file, values=values, problems=(*rival.problems, *file.problems))
-    return list(found.values())
+        counting[run_of] = replace(file, values=values, problems=(*rival.problems, *file.problems))
+    return list(counting.values())

@@ -253,20 +253,20 @@ class _Place:
 
 def _places(read: store.Found) -> dict[tuple[str, str], _Place]:
     """Return what there is by commit (eight digits) and environment, those of the result files first."""
-    found: dict[tuple[str, str], _Place] = {}
+    places: dict[tuple[str, str], _Place] = {}
 
     def at(commit: str, environment: str) -> _Place:
-        return found.setdefault((commit[:8], environment), _Place(order=len(found)))
+        return places.setdefault((commit[:8], environment), _Place(order=len(places)))
 
     for file in read.files:
         place = at(file.commit, file.environment)
         place.files.append(file)
         place.latest = max(place.latest, file.latest)
-    for told in read.runs.places:
-        place = at(told.commit, told.environment)
-        place.evidence.append(told)
-        place.latest = max([place.latest, *(run.glance.latest for run in told.runs)])
-    return found
+    for recorded in read.runs.places:
+        place = at(recorded.commit, recorded.environment)
+        place.evidence.append(recorded)
+        place.latest = max([place.latest, *(run.glance.latest for run in recorded.runs)])
+    return places
 
 
 def _entry(key: str, commit: str, environment: str, found: dict[str, Found]) -> Found | None:

@@ -87,11 +87,11 @@ def load(path: Path = FILE) -> tuple[Claim, ...]:
 def _claim(name: str, item: Mapping[str, object]) -> Claim:
     fields = dict(item)
     for side in ("of", "over"):
-        if isinstance(told := fields.get(side), dict):
-            fields[side] = Side(**told)
+        if isinstance(described := fields.get(side), dict):
+            fields[side] = Side(**described)
     for several in ("batches", "models"):
-        if isinstance(told := fields.get(several), list):
-            fields[several] = tuple(told)
+        if isinstance(listed := fields.get(several), list):
+            fields[several] = tuple(listed)
     claim = Claim(name=name, **fields)  # type: ignore[arg-type]  # a field that does not exist is a TypeError
     if claim.kind not in KINDS:
         raise ValueError(f"{name}: the kind is {claim.kind!r}, known kinds are {', '.join(KINDS)}")
@@ -175,15 +175,15 @@ def _why(rows: Sequence[Row], side: Side, batch: int) -> str:
 
 
 def _numbers(claim: Claim, speeds: Mapping[tuple[Side, int], float | None]) -> str:
-    said = []
+    of_batches = []
     for batch in claim.batches:
         of = speeds[claim.of, batch] if claim.of else None
         over = speeds[claim.over, batch] if claim.over else None
         if of and over:
-            said.append(f"batch {batch}: {of / over:.2f} × ({of:.0f} to {over:.0f} images/s)")
+            of_batches.append(f"batch {batch}: {of / over:.2f} × ({of:.0f} to {over:.0f} images/s)")
         elif of and not claim.over:
-            said.append(f"batch {batch}: {of:.0f} images/s")
-    return "; ".join(said)
+            of_batches.append(f"batch {batch}: {of:.0f} images/s")
+    return "; ".join(of_batches)
 
 
 # ---------------------------------------------------------------------- the ladder

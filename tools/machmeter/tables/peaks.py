@@ -103,19 +103,19 @@ def _how(what: str, record: Record) -> str:
     return f"{record.kernel}, {large}"
 
 
-def lines(found: Limits) -> list[str]:
+def lines(of_machine: Limits) -> list[str]:
     """Return what `machmeter peak` prints."""
     text = [f"{'':<8}{'Gop/s':>9}{'GMAC/s':>9}"]
     for precision in PRECISIONS:
-        rate = found.rates.get(precision)
+        rate = of_machine.rates.get(precision)
         numbers = f"{rate / 1e9:>9.0f}{rate / 2e9:>9.0f}" if rate else f"{'–':>9}{'–':>9}"
-        text.append(f"{precision:<8}{numbers}  {found.how.get(precision, '')}".rstrip())
-    bandwidth = f"{found.rates[MEMORY] / 1e9:.1f} GB/s" if MEMORY in found.rates else "–"
-    text.append(f"{MEMORY:<8}{bandwidth:>18}  {found.how.get(MEMORY, '')}".rstrip())
+        text.append(f"{precision:<8}{numbers}  {of_machine.how.get(precision, '')}".rstrip())
+    bandwidth = f"{of_machine.rates[MEMORY] / 1e9:.1f} GB/s" if MEMORY in of_machine.rates else "–"
+    text.append(f"{MEMORY:<8}{bandwidth:>18}  {of_machine.how.get(MEMORY, '')}".rstrip())
     text += ["", f"{'':<20}{'GMAC/image':>10}   images/s at the peak: {'  '.join(f'{name:>7}' for name in PRECISIONS)}"]
-    for model, operations in found.operations.items():
+    for model, operations in of_machine.operations.items():
         counted = f"{operations / 2e9:.2f}" if operations else "–"
-        speeds = [found.images_per_second(model, precision) for precision in PRECISIONS]
+        speeds = [of_machine.images_per_second(model, precision) for precision in PRECISIONS]
         shown = "  ".join(f"{'–' if speed is None else f'{speed:.1f}':>7}" for speed in speeds)
         text.append(f"{model:<20}{counted:>10}{'':<25}{shown}")
     return text
