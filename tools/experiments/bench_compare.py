@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import simulate_sides
+import store_files
 from machmeter import metrics
 from machmeter.compare import judge, limits, sides, statistics
 
@@ -232,18 +233,16 @@ def write_side(results: Path, commit: str, first: int, cells: int, rounds: int, 
                 }
                 for place in range(rounds)
             }  # fmt: skip
-    content = {
-        "commit_hash": commit, "env_name": "env", "date": 1_796_000_000_000 + first, "params": {"machine": "box"},
-        "python": "3.11", "requirements": {}, "env_vars": {"STACK": "cpu"}, "result_columns": columns,
-        "results": rows, "durations": {}, "version": 2,
-    }  # fmt: skip
+    content = store_files.result_file(
+        commit, "env", 1_796_000_000_000 + first, rows, columns, {"machine": "box"}, variables={"STACK": "cpu"}
+    )
     run = {
         "started": "2026-11-30T00:00:00Z",
         "host": {"thread_budget": 2},
         "versions": {"numpy": "2"},
         "cells": records,
     }
-    whole = {"schema": 1, "machine": "box", "commit": commit, "environment": "env", "stack": "cpu", "runs": {"r": run}}
+    whole = store_files.evidence_file(commit, "box", "env", "cpu", {"r": run})
     for folder, told in ((results / "box", content), (results.parent / "evidence" / "box", whole)):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{commit[:8]}-env.json").write_text(json.dumps(told))

@@ -52,6 +52,7 @@ def long_series(folder: Path) -> Path:
     import numpy as np
 
     import generate_store
+    import store_files
     from machmeter.site import build
 
     noise = np.random.default_rng(1)
@@ -62,19 +63,15 @@ def long_series(folder: Path) -> Path:
         ends = [level * float(1 + sign * noise.uniform(0.002, 0.03)) for sign in (-1, 1)]
         row = [[level], [], "1", generate_store.FIRST_DATE, 1.0, [ends[0]], [ends[1]]]
         commit = f"{number:040x}"
-        content = {
-            "commit_hash": commit,
-            "env_name": "env",
-            "date": generate_store.FIRST_DATE + number * generate_store.DAY // 4,
-            "params": {"machine": "box"},
-            "python": "3.12",
-            "requirements": {},
-            "env_vars": {},
-            "result_columns": generate_store.COLUMNS[: len(row)],
-            "results": {"suite.time_long": row},
-            "durations": {},
-            "version": 2,
-        }
+        content = store_files.result_file(
+            commit,
+            "env",
+            generate_store.FIRST_DATE + number * generate_store.DAY // 4,
+            {"suite.time_long": row},
+            generate_store.COLUMNS[: len(row)],
+            {"machine": "box"},
+            python="3.12",
+        )
         (results / "box" / f"{number:08x}-env.json").write_text(json.dumps(content))
     build.run(build.Request(results=results, output=folder / "html", title="long"), lambda *_: None)
     return folder / "html"

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import store_files
 from machmeter.results_branch import collect, pull, push, size, verify
 from machmeter.results_branch import remote as remote_module
 
@@ -37,19 +38,15 @@ def write_run(folder: Path, number: int, machine: str, cells: int, samples: int)
     name = f"{commit[:8]}-virtualenv-py3.11-STACKcpu.json"
     timed = [[chance.lognormvariate(-3, 0.1) for _ in range(samples)] for _ in range(cells)]
     rows = {f"cpu.backend.Model{cell}.time_forward": _row(timed[cell], started) for cell in range(cells)}
-    result = {
-        "commit_hash": commit,
-        "env_name": "virtualenv-py3.11-STACKcpu",
-        "date": started,
-        "params": {"machine": machine, "cpu": "Some CPU", "arch": "x86_64", "num_cpu": "2", "os": "Linux", "ram": "8"},
-        "python": "3.11",
-        "requirements": {},
-        "env_vars": {"STACK": "cpu"},
-        "result_columns": COLUMNS,
-        "results": rows,
-        "durations": {},
-        "version": 2,
-    }
+    result = store_files.result_file(
+        commit,
+        "virtualenv-py3.11-STACKcpu",
+        started,
+        rows,
+        COLUMNS,
+        {"machine": machine, "cpu": "Some CPU", "arch": "x86_64", "num_cpu": "2", "os": "Linux", "ram": "8"},
+        variables={"STACK": "cpu"},
+    )
     records = {f"cpu.backend.Model{cell}(fp32, 1)": _records(chance, timed[cell], started) for cell in range(cells)}
     run = {
         "started": "2026-01-01T00:00:00Z",
@@ -57,14 +54,9 @@ def write_run(folder: Path, number: int, machine: str, cells: int, samples: int)
         "versions": {f"package-{item}": f"{item}.{item % 7}.{item % 5}" for item in range(130)},
         "cells": records,
     }
-    evidence = {
-        "schema": 1,
-        "machine": machine,
-        "commit": commit,
-        "environment": "virtualenv-py3.11-STACKcpu",
-        "stack": "cpu",
-        "runs": {f"{chance.getrandbits(64):016x}": run},
-    }
+    evidence = store_files.evidence_file(
+        commit, machine, "virtualenv-py3.11-STACKcpu", "cpu", {f"{chance.getrandbits(64):016x}": run}
+    )
     for top, content in (("results", result), ("evidence", evidence)):
         (folder / top / machine).mkdir(parents=True, exist_ok=True)
         (folder / top / machine / name).write_text(json.dumps(content))

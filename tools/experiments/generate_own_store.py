@@ -26,6 +26,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+import store_files
 from generate_store import COLUMNS, DAY
 from machmeter import backends, suite
 from machmeter.backends.grid import parameters
@@ -109,19 +110,16 @@ class Writer:
             rows |= self._controls(machine, date, rng)
         if climbed:
             rows |= self._ladder(WEEKLY[0], climbed, date)
-        content = {
-            "commit_hash": run.commit,
-            "env_name": environment,
-            "date": date,
-            "params": {**run.facts, "python": "3.11", **({swept["library"]: swept["version"]} if swept else {})},
-            "python": "3.11",
-            "requirements": {swept["library"]: swept["version"]} if swept else {},
-            "env_vars": {} if swept else {"STACK": run.stack},
-            "result_columns": COLUMNS,
-            "results": rows,
-            "durations": {},
-            "version": 2,
-        }
+        content = store_files.result_file(
+            run.commit,
+            environment,
+            date,
+            rows,
+            COLUMNS,
+            {**run.facts, "python": "3.11", **({swept["library"]: swept["version"]} if swept else {})},
+            requirements={swept["library"]: swept["version"]} if swept else None,
+            variables=None if swept else {"STACK": run.stack},
+        )
         self._write("result", run, content)
         self._write("evidence", run, evidence_of(run, timed, (), rng))
         if climbed:

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+import store_files
+
 MACHINE = "generated"
 FACTS = {"arch": "x86_64", "cpu": "Generated CPU", "num_cpu": "8", "os": "Linux 6.1", "ram": "32000000000"}
 ENVIRONMENTS = (("3.11", {"numpy": "", "scipy": ""}), ("3.12", {"numpy": "2.0", "scipy": ""}))  # Python, packages
@@ -150,23 +152,20 @@ def generate(folder: Path, files: int = 1433, benchmarks: int = 284, seed: int =
         packages = [f"{package}{version}" for package, version in requirements.items()]
         name = "-".join(["virtualenv", f"py{python}", *packages])
         date = FIRST_DATE + number * DAY // 2
-        content = {
-            "commit_hash": commit,
-            "env_name": name,
-            "date": date,
-            "params": {**FACTS, "machine": MACHINE, "python": python, **requirements},
-            "python": python,
-            "requirements": requirements,
-            "env_vars": {},
-            "result_columns": COLUMNS,
-            "results": {
+        content = store_files.result_file(
+            commit,
+            name,
+            date,
+            {
                 item.name: row(item, number, date + 3_600_000, rng)
                 for item in made
                 if item.first <= number and rng.random() > 0.01
             },
-            "durations": {},
-            "version": 2,
-        }
+            COLUMNS,
+            {**FACTS, "machine": MACHINE, "python": python, **requirements},
+            python=python,
+            requirements=requirements,
+        )
         text = json.dumps(content)
         total += len(text)
         (target / f"{commit[:8]}-{name}.json").write_text(text)

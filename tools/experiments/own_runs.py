@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+import store_files
 from machmeter import json_shape
 from machmeter.workload import rungs
 from machmeter.workload.cells import Cell
@@ -131,14 +132,13 @@ def evidence_of(run: Run, timed: Iterable[Timed], climbed: Iterable[dict[str, An
     for number, record in enumerate(climbed):
         begun = _begun("track_throughput", run, order + number, at + 3600 + 30 * number, rng)
         cells[f"tuning.ResNet50({record['rung']['name']})"] = {begun["process"]: {**begun, **record}}
-    return {
-        "schema": 1,
-        "machine": run.machine,
-        "commit": run.commit,
-        "environment": run.environment,
-        "stack": run.stack,
-        "runs": {_digits(rng, 16): {**run.described(), "cells": cells}},
-    }
+    return store_files.evidence_file(
+        run.commit,
+        run.machine,
+        run.environment,
+        run.stack,
+        {_digits(rng, 16): {**run.described(), "cells": cells}},
+    )
 
 
 def _begun(benchmark: str, run: Run, order: int, at: float, rng: np.random.Generator) -> dict[str, Any]:
