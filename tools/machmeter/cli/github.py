@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +14,9 @@ from machmeter import atomic
 from machmeter.cli.common import PROJECT, say
 from machmeter.errors import ArtifactUnusable, BadSetting, MachmeterError, NoResults, NotAccepted, from_os_error
 from machmeter.github.client import ACTIONS
+
+if TYPE_CHECKING:
+    from machmeter.compare import markdown
 
 commands = typer.Typer(help="What machmeter says on GitHub, for workflows.", no_args_is_help=True)
 
@@ -48,7 +52,6 @@ def comment_command(
     With --from, which machines there are is said by .github/runners.toml: one that has left nothing is named, and
     measurements that claim to be another's are refused. All numbers go to GITHUB_STEP_SUMMARY, where that is set.
     """
-    from machmeter.compare import markdown
     from machmeter.github import client, comments, expected, summary
     from machmeter.runners import machine_list
 
@@ -69,15 +72,31 @@ def comment_command(
         _keep(path, text)
         print(text)
     else:
-        try:
-            request = comments.pull(repository, pull_request)
-            text = comments.body(found, link=link, head_now=request.head.sha)
-            _keep(path, text)
-            posted = comments.post(request, text, author)
-        except Exception:
-            say(f"the comment is kept in {path}")
-            raise
-        say(f"{posted.what}: {posted.link}" + (f" ({posted.removed} older removed)" if posted.removed else ""))
+        _post(repository, pull_request, found, link, path, author)
+    _say_unusable(found)
+
+
+def _post(
+    repository: str, pull_request: int, found: Sequence[markdown.Section], link: str | None, path: Path, author: str
+) -> None:
+    """Make what was found the one comment of the pull request, and keep it in `path`."""
+    from machmeter.github import comments
+
+    try:
+        request = comments.pull(repository, pull_request)
+        text = comments.body(found, link=link, head_now=request.head.sha)
+        _keep(path, text)
+        posted = comments.post(request, text, author)
+    except Exception:
+        say(f"the comment is kept in {path}")
+        raise
+    say(f"{posted.what}: {posted.link}" + (f" ({posted.removed} older removed)" if posted.removed else ""))
+
+
+def _say_unusable(found: Sequence[markdown.Section]) -> None:
+    """Name the machines whose measurements cannot be used; raise ArtifactUnusable where that is all of them."""
+    from machmeter.compare import markdown
+
     unusable = [item for item in found if isinstance(item, markdown.Unusable)]
     for item in unusable:
         say(f"no usable measurements of {item.name}: {item.reason}")

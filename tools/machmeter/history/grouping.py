@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,18 +149,35 @@ def series(
             for file, many in sorted(gone.items())
         ]
         order, identity, row, commit = order[keep], identity[keep], row[keep], commit[keep]
+    sorted_columns = _taken(table, order)
+    sorted_columns |= {"commits": commit, "version": found.row_version[row], "started": table.row_started[row]}
+    return _cut(identity, sorted_columns, machines, environments, found), left_out
+
+
+def _taken(table: Table, order: NDArray[np.integer]) -> dict[str, NDArray[Any]]:
+    """Return what was measured, in `order`."""
+    names = ("value", "low", "high", "state", "samples")
     with ThreadPoolExecutor(2) as pool:  # NumPy lets go of the interpreter while it copies
-        names = ("value", "low", "high", "state", "samples")
-        sorted_columns = dict(zip(names, pool.map(lambda name: getattr(table, name)[order], names), strict=True))
-    version, started = found.row_version[row], table.row_started[row]
+        return dict(zip(names, pool.map(lambda name: getattr(table, name)[order], names), strict=True))
+
+
+def _cut(
+    identity: NDArray[np.integer],
+    sorted_columns: Mapping[str, NDArray[Any]],
+    machines: Sequence[Machine],
+    environments: Sequence[Environment],
+    found: Catalogue,
+) -> list[Series]:
+    """Return one series for each stretch of equal `identity`, by benchmark, machine, environment and parameters."""
+    count = len(machines) * len(environments)
     ends = [0, *(np.flatnonzero(identity[1:] != identity[:-1]) + 1).tolist(), len(identity)]
     made = []
     for begin, end in itertools.pairwise(ends):
-        cell, where = divmod(int(identity[begin]), count)
-        of_machine, of_environment = divmod(where, len(environments))
+        cell, place = divmod(int(identity[begin]), count)
+        of_machine, of_environment = divmod(place, len(environments))
         number, params = found.cells[cell]
         machine, environment, benchmark = machines[of_machine], environments[of_environment], found.benchmarks[number]
-        points = {name: column[begin:end] for name, column in sorted_columns.items()}
+        points: dict[str, Any] = {name: column[begin:end] for name, column in sorted_columns.items()}
         if found.factors[number] != 1.0:
             points |= {name: points[name] * found.factors[number] for name in ("value", "low", "high")}
         item = Series(
@@ -168,14 +186,11 @@ def series(
             environment=environment,
             benchmark=benchmark,
             params=params,
-            commits=commit[begin:end],
-            version=version[begin:end],
-            started=started[begin:end],
             **points,
         )
         made.append(((number, of_machine, of_environment, cell), item))
     made.sort(key=lambda pair: pair[0])
-    return [item for _, item in made], left_out
+    return [item for _, item in made]
 
 
 def _newest(

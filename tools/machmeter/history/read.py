@@ -90,19 +90,27 @@ def read_once(
         files=len(table.headers),
         has_repository=places is not None,
     )
-    folder = evidence or asv_names.evidence_folder(results)
+    return _with_evidence(
+        history,
+        Results(results, parsed.table, parsed.unusable),
+        evidence or asv_names.evidence_folder(results),
+        cache,
+        processes,
+    )
+
+
+def _with_evidence(history: History, results: Results, folder: Path, cache: Path | None, processes: int) -> Read:
+    """Return `history` with the reasons that the evidence in `folder` gives, and the runs of each machine beside it."""
     runs: dict[str, FolderOfRuns] = {}
     if folder.is_dir():
-        runs = reading_runs.read(
-            folder, [name for item in machines for name in (item.folder, item.name)], cache, processes
-        )
+        names = [name for item in history.machines for name in (item.folder, item.name)]
+        runs = reading_runs.read(folder, names, cache, processes)
         history = reasons.add_read(history, folder, runs)
-    as_found = Results(results, parsed.table, parsed.unusable)
     return Read(
         history=replace(history, events=tuple(environment_changes.between_runs(history))),
         machines={
-            item.name: Found(machine=item.name, results=as_found, runs=runs[item.name])
-            for item in machines
+            item.name: Found(machine=item.name, results=results, runs=runs[item.name])
+            for item in history.machines
             if item.name in runs and (runs[item.name].places or runs[item.name].unreadable)
         },
     )

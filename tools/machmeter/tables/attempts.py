@@ -10,7 +10,7 @@ from machmeter.machine import disturbance
 from machmeter.measure.evidence_shape import Record, Run
 from machmeter.metrics import Metric
 from machmeter.store import evidence
-from machmeter.tables.cells_found import Status
+from machmeter.tables.cell_found import Status
 from machmeter.workload.manifest import UsedArtifact
 
 Found = TypeVar("Found")

@@ -15,8 +15,8 @@ from machmeter import asv_names, json_shape
 from machmeter.machine.host import HostFacts
 from machmeter.store import evidence
 from machmeter.store import found as store
-from machmeter.tables import cells_found, columns, peaks
-from machmeter.tables.cells_found import Found, Status
+from machmeter.tables import cell_found, cells_found, columns, peaks
+from machmeter.tables.cell_found import Found, Status
 from machmeter.text.numbers import throughput_digits
 from machmeter.workload import cells, models
 from machmeter.workload.cells import Cell
@@ -120,7 +120,7 @@ def _speeds(items: Iterable[Found]) -> dict[tuple[str, ...], float]:
     """
     speeds = {}
     for item in items:
-        speed = cells_found.images_per_second(item)
+        speed = cell_found.images_per_second(item)
         if speed and not item.disturbed:
             speeds[_coordinates(item.cell)] = speed
     return speeds
@@ -139,7 +139,7 @@ def _row(item: Found, speeds: Mapping[tuple[str, ...], float], highest: Mapping[
     cell = item.cell
     found, record = item.speed, item.record
     seconds = found.seconds
-    speed = cells_found.images_per_second(item)
+    speed = cell_found.images_per_second(item)
     comparable = speeds.get(_coordinates(cell))
     baseline = BASELINE | {"backend": cells.runtime(cell.device, BASELINE["backend"])}
     eager = speeds.get(_coordinates(cell, **baseline))

@@ -20,7 +20,7 @@ from machmeter.metrics import Metric
 from machmeter.store import evidence, reading_runs
 from machmeter.store.runs import FolderOfRuns
 from machmeter.tables import columns
-from machmeter.tables.cells_found import Status
+from machmeter.tables.cell_found import Status
 from machmeter.text.numbers import throughput_digits
 from machmeter.workload import launch
 from machmeter.workload.launch import Launch

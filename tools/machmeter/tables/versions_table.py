@@ -18,7 +18,7 @@ from machmeter.store import evidence, reading_runs
 from machmeter.store.runs import FolderOfRuns
 from machmeter.tables import columns
 from machmeter.tables.attempts import Attempt
-from machmeter.tables.cells_found import Status
+from machmeter.tables.cell_found import Status
 from machmeter.text.numbers import throughput_digits
 from machmeter.text.release_order import in_order
 from machmeter.workload import cells, models
