@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,3 +52,14 @@ def test_what_reads_and_judges_asks_no_clock_and_no_environment(path: Path) -> N
     named = {"os.environ", "os.getenv", "time.time", "time.monotonic", "datetime.now", "date.today", "datetime.utcnow"}
     assert used & named == set()
     assert "subprocess" not in set(imports(path, everywhere=True))
+
+
+@pytest.mark.parametrize("name", ["push", "pull", "verify"])
+def test_who_moves_results_loads_nothing_that_measures(name: str) -> None:
+    """The shape of the evidence and what settles it are needed; no backend is, and nothing that starts a process."""
+    script = f"import sys, machmeter.results_branch.{name}; print('\\n'.join(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    needed = {"", ".evidence_shape", ".record_parts", ".settling"}
+    assert f"machmeter.results_branch.{name}" in loaded
+    assert [module for module in loaded if module.startswith("machmeter.backends")] == []
+    assert {module.removeprefix("machmeter.measure") for module in loaded if "machmeter.measure" in module} <= needed

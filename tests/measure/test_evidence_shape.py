@@ -12,9 +12,9 @@ import msgspec
 import pytest
 
 from machmeter import json_shape
-from machmeter.backends.base import DeviceFacts
 from machmeter.machine import nvml
 from machmeter.measure.evidence_shape import EvidenceFile, Record
+from machmeter.workload.read_back import DeviceFacts
 
 EXCERPTS = sorted((Path(__file__).parents[1] / "data" / "evidence").glob("*.json"))
 

@@ -21,7 +21,7 @@ from machmeter.measure import instances, starting
 from machmeter.measure.instances import Configuration, Done
 from machmeter.workload import models
 from machmeter.workload.cells import Cell
-from machmeter.workload.launch import Launch
+from machmeter.workload.launch import Launch, Proof
 
 pytestmark = pytest.mark.quiet
 
@@ -186,9 +186,7 @@ def test_hyper_thread_siblings_are_not_cores() -> None:
 @pytest.mark.usefixtures("siblings")
 def test_instances_that_share_a_core_are_found_out() -> None:
     """M8: whatever a launcher did, cores are compared and not numbers of CPUs."""
-    shared = [
-        starting.Proof(allocator="system", launcher="none", cpus=(cpu,), physical_cores=(("0", "0"),)) for cpu in (0, 2)
-    ]
+    shared = [Proof(allocator="system", launcher="none", cpus=(cpu,), physical_cores=(("0", "0"),)) for cpu in (0, 2)]
     assert starting.falsehood(Launch(instances=2), shared) == "two instances share a physical core: [[0], [2]]"
 
 

@@ -8,10 +8,10 @@ import time
 
 import numpy as np
 
-from machmeter.backends.base import DeviceFacts, Effective
 from machmeter.machine.nvml import GpuState
 from machmeter.workload import models
 from machmeter.workload.artifacts import Recipe
+from machmeter.workload.read_back import DeviceFacts, Effective
 
 SMALL = models.Model(
     name="Small", version=1, packages=(), build=lambda pretrained: None, family="convolutional", input_shape=(3, 8, 8)

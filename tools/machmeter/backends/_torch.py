@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from machmeter.backends import _snippet
-from machmeter.backends.base import Effective, Executed
 from machmeter.workload.artifacts import Artifact
 from machmeter.workload.manifest import Details
 from machmeter.workload.models import Model
+from machmeter.workload.read_back import Effective, Executed
 
 _CACHE_VARIABLE = "TORCHINDUCTOR_CACHE_DIR"  # read by inductor at every compilation
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from machmeter.backends.base import Effective
 from machmeter.errors import Unsupported
 from machmeter.workload.artifacts import Artifact, Recipe, Store
 from machmeter.workload.models import Model
+from machmeter.workload.read_back import Effective
 
 
 class NullSession:

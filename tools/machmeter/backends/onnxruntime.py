@@ -17,13 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from machmeter.backends import _onnx_quantization, _snippet
-from machmeter.backends.base import Effective, Interval
+from machmeter.backends.base import Interval
 from machmeter.errors import CellFailed
 from machmeter.machine import host
 from machmeter.workload import shared_artifacts
 from machmeter.workload.artifacts import Artifact, Recipe, Store
 from machmeter.workload.manifest import Details
 from machmeter.workload.models import Model
+from machmeter.workload.read_back import Effective
 
 PROVIDER = "CPUExecutionProvider"
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 from machmeter import metrics
-from machmeter.backends.base import Backend, DeviceFacts, DeviceSession
+from machmeter.backends.base import Backend, DeviceSession
 from machmeter.backends.grid import from_parameters
 from machmeter.errors import CellFailed
 from machmeter.machine import disturbance, host, nvml
@@ -28,6 +28,7 @@ from machmeter.measure.record_parts import Part, Surveyed, Timed, TimedOnDevice
 from machmeter.workload.cells import Cell
 from machmeter.workload.models import Model
 from machmeter.workload.names import offline_key
+from machmeter.workload.read_back import DeviceFacts
 
 SECONDS_BETWEEN_STATES = 1.0  # reading the state of a device takes milliseconds, in which it idles
 MOST_STATES = 60

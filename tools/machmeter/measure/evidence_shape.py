@@ -17,14 +17,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from machmeter.backends.base import DeviceFacts, Effective, Executed
 from machmeter.json_shape import optional
 from machmeter.machine.host import HostFacts
 from machmeter.machine.nvml import GpuState
-from machmeter.measure.starting import Proof
 from machmeter.workload.fidelity import Fidelity
+from machmeter.workload.launch import Proof
 from machmeter.workload.manifest import UsedArtifact
 from machmeter.workload.pinned import Swept
+from machmeter.workload.read_back import DeviceFacts, Effective, Executed
 from machmeter.workload.rungs import Settings
 
 SCHEMA = 1

@@ -9,7 +9,7 @@ from typing import Literal
 from machmeter.backends.base import Interval
 from machmeter.json_shape import Json
 from machmeter.measure.evidence_shape import Facts, Status
-from machmeter.measure.starting import Proof
+from machmeter.workload.launch import Proof
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from machmeter import metrics
-from machmeter.backends.base import Executed
 from machmeter.errors import CellFailed, Unsupported
 from machmeter.machine import host
 from machmeter.measure.current_run import current as current_asv_run
@@ -30,6 +29,7 @@ from machmeter.measure.record_parts import Outcome, Part, PeakFound
 from machmeter.measure.recorder import Recorder
 from machmeter.workload import precision as precision_labels
 from machmeter.workload.names import PEAK, peak_key
+from machmeter.workload.read_back import Executed
 
 PRECISIONS = ("fp32", "bf16", "int8")
 VERSION = "1"

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from machmeter.backends.base import DeviceFacts, Effective, Executed
 from machmeter.json_shape import Json, encode, optional
 from machmeter.machine.nvml import GpuState
 from machmeter.measure.evidence_shape import Facts, Inputs, InstanceRecord, MeasuredRung, Status, WarmUp
 from machmeter.workload.fidelity import Fidelity
 from machmeter.workload.manifest import UsedArtifact
+from machmeter.workload.read_back import DeviceFacts, Effective, Executed
 from machmeter.workload.rungs import Settings
 
 

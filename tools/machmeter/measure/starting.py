@@ -9,14 +9,12 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 
 from machmeter.errors import Unsupported
 from machmeter.machine import host, process
-from machmeter.machine.process import MemoryBinding
-from machmeter.workload.launch import ALLOCATORS, HUGE_PAGES, RUN_CPU, Launch
+from machmeter.workload.launch import ALLOCATORS, HUGE_PAGES, RUN_CPU, Launch, Proof
 
 
 @functools.cache
@@ -98,22 +96,6 @@ def commands(launch: Launch, worker: Sequence[str]) -> list[tuple[list[str], lis
     arguments = ["--ninstances", str(launch.instances), "--ncores-per-instance", str(len(cores) // launch.instances)]
     arguments += ["--core-list", ",".join(map(str, cores)), "--use-default-allocator"]
     return [([sys.executable, "-m", RUN_CPU, *arguments, "--no-python", *worker], None)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Proof:
-    """What a process says of how it was started. None: the kernel does not tell."""
-
-    pid: int | None = None
-    allocator: str = ""
-    allocator_library: str | None = None
-    huge_page_bytes: int | None = None
-    launcher: str = ""
-    cpus: tuple[int, ...] = ()
-    physical_cores: tuple[tuple[str, str], ...] = ()  # each by its package and its number there
-    memory_binding: MemoryBinding = MemoryBinding()
-    openmp: str | None = None
-    variables: Mapping[str, str] = field(default_factory=dict)  # of the environment, those that matter
 
 
 def proof() -> Proof:

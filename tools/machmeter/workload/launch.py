@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from machmeter.errors import BadSetting
+from machmeter.machine.process import MemoryBinding
 
 Allocator = Literal["system", "tcmalloc", "jemalloc"]
 Launcher = Literal["none", "run_cpu"]
@@ -71,3 +72,19 @@ def shell(launch: Launch, cpus: Sequence[Sequence[int]], variables: Mapping[str,
         bound = [f"{prefix}taskset -c {','.join(map(str, share))} {program}" for share in cpus]
         return " & ".join(bound)
     return f"{prefix}{program}" if prefix else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proof:
+    """What a process says of how it was started. None: the kernel does not tell."""
+
+    pid: int | None = None
+    allocator: str = ""
+    allocator_library: str | None = None
+    huge_page_bytes: int | None = None
+    launcher: str = ""
+    cpus: tuple[int, ...] = ()
+    physical_cores: tuple[tuple[str, str], ...] = ()  # each by its package and its number there
+    memory_binding: MemoryBinding = MemoryBinding()
+    openmp: str | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)  # of the environment, those that matter

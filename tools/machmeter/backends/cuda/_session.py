@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from machmeter.backends.base import DeviceFacts, Effective
 from machmeter.backends.cuda._device import ready
 from machmeter.backends.cuda._peak import Peak
 from machmeter.json_shape import JsonValue
 from machmeter.machine import nvml
 from machmeter.workload.manifest import Details
+from machmeter.workload.read_back import DeviceFacts, Effective
 
 # How far a correct call may be ahead of operations / peak. Winograd's convolution multiplies less than the plain
 # algorithm (2.25 to 4 times less in the 3 x 3 layers, which are under half of a residual network), and a GPU's

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from machmeter.backends import _snippet
 from machmeter.backends import _torch as on_cpu
-from machmeter.backends.base import Effective
 from machmeter.backends.cuda import _peak, _session
 from machmeter.workload import shared_artifacts
 from machmeter.workload.artifacts import Artifact
 from machmeter.workload.manifest import Details
 from machmeter.workload.models import Model
+from machmeter.workload.read_back import Effective
 
 # Operators of torch that multiply, as its dispatcher names them.
 _COMPUTE = (

@@ -11,13 +11,13 @@ from typing import Any
 
 from machmeter.backends import _snippet
 from machmeter.backends import _torch as torch_on_cpu
-from machmeter.backends.base import Effective
 from machmeter.backends.cuda import BATCHES, _device, _networks, _peak, _session
 from machmeter.backends.cuda._onnxruntime_profile import executed
 from machmeter.errors import CellFailed
 from machmeter.workload.artifacts import Artifact, Store, installed_version
 from machmeter.workload.manifest import Details
 from machmeter.workload.models import Model
+from machmeter.workload.read_back import Effective
 
 PROVIDERS = {"cuda": "CUDAExecutionProvider", "tensorrt": "TensorrtExecutionProvider"}
 

@@ -15,7 +15,6 @@ from typing import Any
 from machmeter import atomic
 from machmeter.backends import _snippet
 from machmeter.backends import _torch as torch_on_cpu
-from machmeter.backends.base import Effective
 from machmeter.backends.cuda import BATCHES, _device, _engine, _networks, _peak, _session
 from machmeter.errors import CellFailed
 from machmeter.machine import gpu
@@ -23,6 +22,7 @@ from machmeter.workload import shared_artifacts
 from machmeter.workload.artifacts import Artifact, Recipe, Store
 from machmeter.workload.manifest import Details
 from machmeter.workload.models import Model
+from machmeter.workload.read_back import Effective
 
 ENGINE = "model.engine"
 

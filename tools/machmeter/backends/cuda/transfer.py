@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from machmeter.backends import _torch as torch_on_cpu
-from machmeter.backends.base import Effective
 from machmeter.backends.cuda import BATCHES, _peak, _session
 from machmeter.errors import Unsupported
 from machmeter.workload.artifacts import Artifact, Recipe, Store
 from machmeter.workload.manifest import Details
 from machmeter.workload.models import Model
+from machmeter.workload.read_back import Effective
 
 CLASSES = 1000
 
