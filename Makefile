@@ -84,7 +84,7 @@ node_modules/.ready: package.json package-lock.json
 
 # Two passes: what may run beside other tests, in as many processes as there are CPUs, then what measures, alone.
 # Artifacts of real models are made once for both. A pass to which nothing belongs is none that failed.
-SIDE_BY_SIDE := -n auto --dist loadgroup --no-loadscope-reorder --durations 10
+SIDE_BY_SIDE := -n auto --dist loadfile --no-loadscope-reorder --durations 10
 run_tests = store=$$(mktemp -d) && trap 'rm -rf "$$store"' EXIT && export MACHMETER_TEST_STORE="$$store"; \
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "$(1) not quiet"; beside=$$?; \
 	$(BIN)/python -m pytest --durations 10 -m "$(1) quiet"; alone=$$?; \

@@ -15,7 +15,7 @@ from helpers.project import ROOT
 ALONE = "MACHMETER_TEST_ALONE"  # set in the process of a test that has one of its own
 STORE = "MACHMETER_TEST_STORE"  # where `make test` keeps the artifacts of real models for both of its passes
 # What takes longest begins first, so that no process ends with it while another has nothing left to do.
-LONGEST_FIRST = ("models", "workflows", "pull_request", "running", "browser", "site")
+LONGEST_FIRST = ("backends", "workflows", "pull_request", "recommend", "running", "browser", "site")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -23,21 +23,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="Write the golden files anew (tests/data/golden).")
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say for pytest-xdist which tests one process runs: those of a file, whose fixtures are made once.
+    """Let the files begin first that take longest: pytest-xdist gives each file to one process, in this order."""
 
-    All tests of real models are in one process, because they share a store.
-    """
-
-    def place(group: str) -> int:
-        room = group.removeprefix("tests/").partition("/")[0]
+    def place(item: pytest.Item) -> int:
+        room = item.nodeid.removeprefix("tests/").partition("/")[0]
         return LONGEST_FIRST.index(room) if room in LONGEST_FIRST else len(LONGEST_FIRST)
 
-    groups = {item: "models" if item.get_closest_marker("models") else item.nodeid.partition("::")[0] for item in items}
-    for item, group in groups.items():
-        item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: place(groups[item]))
+    items.sort(key=place)
 
 
 @pytest.hookimpl(tryfirst=True)
