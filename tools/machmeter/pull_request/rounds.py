@@ -242,7 +242,7 @@ class Measuring:
 
     def _describe(self, run_name: str) -> None:
         """Note what is known of the machine and the libraries, from the evidence as soon as both sides have some."""
-        self._described = all(call_results.run(self._built[side].place, run_name) for side in SIDES)
+        self._described = all(call_results.run(self._built[side].place, run_name).cells for side in SIDES)
         for side in SIDES:
             host, versions = call_results.facts(self._built[side], run_name)
             self._ledger.about(side, call_results.environment(self._built[side].place), host, versions)
