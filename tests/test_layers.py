@@ -59,7 +59,7 @@ def test_who_moves_results_loads_nothing_that_measures(name: str) -> None:
     """The shape of the evidence and what settles it are needed; no backend is, and nothing that starts a process."""
     script = f"import sys, machmeter.results_branch.{name}; print('\\n'.join(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
-    needed = {"", ".evidence_shape", ".record_parts", ".settling"}
+    needed = {"", ".evidence_shape", ".record_parts", ".dead_processes"}
     assert f"machmeter.results_branch.{name}" in loaded
     assert [module for module in loaded if module.startswith("machmeter.backends")] == []
     assert {module.removeprefix("machmeter.measure") for module in loaded if "machmeter.measure" in module} <= needed

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from machmeter.measure import settling
+from machmeter.measure import dead_processes
 
 ROOT = Path(__file__).parents[2]
 
@@ -73,7 +73,7 @@ class Project:
     def records(self, cell: str) -> list[dict[str, Any]]:
         """Return what the processes of one cell left in the evidence, in the order in which they began."""
         (path,) = self.evidence.glob("*/*.json")
-        content = settling.read(path)
+        content = dead_processes.read(path)
         assert content is not None
         (run,) = content["runs"].values()
         return sorted(run["cells"][cell].values(), key=lambda record: record["order"])

@@ -17,7 +17,7 @@ import pytest
 from helpers.project import Project, make_project
 from machmeter import suite
 from machmeter.machine import process
-from machmeter.measure import settling
+from machmeter.measure import dead_processes
 from machmeter.store.values import read_all
 from machmeter.tables.cells_found import machines
 from machmeter.tables.cells_table import Row, build
@@ -247,7 +247,7 @@ def test_evidence_lies_beside_the_results_under_the_same_name(project: Project) 
 def test_evidence_says_what_really_ran(project: Project) -> None:
     """Versions, threads, warm-up and each process's own samples."""
     (path,) = project.evidence.glob("*/*.json")
-    content = settling.read(path)
+    content = dead_processes.read(path)
     assert content is not None
     (run,) = content["runs"].values()
     assert run["versions"]["numpy"]

@@ -14,7 +14,7 @@ import pytest
 
 from machmeter import asv_names
 from machmeter.machine import process
-from machmeter.measure import settling
+from machmeter.measure import dead_processes
 from machmeter.measure.current_run import AsvRun
 from machmeter.measure.record_parts import Outcome, Speed, Surveyed
 from machmeter.measure.recorder import Recorder
@@ -37,7 +37,7 @@ def run(tmp_path: Path) -> AsvRun:
 
 
 def content(run: AsvRun) -> dict[str, Any]:
-    found = settling.read(run.evidence_file)
+    found = dead_processes.read(run.evidence_file)
     assert found is not None
     return found
 
@@ -98,7 +98,7 @@ def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     processes = [subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), str(i)]) for i in range(4)]
     assert [process.wait() for process in processes] == [0, 0, 0, 0]
     (path,) = (tmp_path / "evidence" / "here").glob("*.json")
-    found = settling.read(path)
+    found = dead_processes.read(path)
     assert found is not None
     assert len(found["runs"]["r1"]["cells"]) == 40
 
@@ -126,30 +126,30 @@ def _dead_record(tmp_path: Path, trace: str | None, **facts: Any) -> dict[str, A
 def test_the_cause_of_a_death(tmp_path: Path, trace: str | None, reason: str) -> None:
     dead = _dead_record(tmp_path, trace)
     later = {"status": "ok", "order": 2}
-    settled = settling.settle({"runs": {"r": {"cells": {"a": {"p": dead}, "b": {"q": later}}}}})
+    settled = dead_processes.settle({"runs": {"r": {"cells": {"a": {"p": dead}, "b": {"q": later}}}}})
     assert settled["runs"]["r"]["cells"]["a"]["p"]["reason"] == reason
     assert settled["runs"]["r"]["cells"]["a"]["p"]["status"] == "failed"
     assert dead["status"] == "running"  # reading changes nothing
 
 
 def test_the_last_process_of_a_run_may_have_been_interrupted(tmp_path: Path) -> None:
-    settled = settling.settle({"runs": {"r": {"cells": {"a": {"p": _dead_record(tmp_path, None)}}}}})
+    settled = dead_processes.settle({"runs": {"r": {"cells": {"a": {"p": _dead_record(tmp_path, None)}}}}})
     assert "or the run was interrupted" in settled["runs"]["r"]["cells"]["a"]["p"]["reason"]
 
 
 def test_a_stop_at_the_time_limit_is_a_time_out(tmp_path: Path) -> None:
     record = _dead_record(tmp_path, "Current thread 0x1 (most recent call first):\n", timeout=8.0)
     record["started_at"] = time.time() - 8.2
-    settled = settling.settle({"runs": {"r": {"cells": {"a": {"p": record}}}}})
+    settled = dead_processes.settle({"runs": {"r": {"cells": {"a": {"p": record}}}}})
     assert settled["runs"]["r"]["cells"]["a"]["p"]["reason"] == "timed out: stopped after 8 s (limit 8 s)"
     record["timeout"] = 600.0  # told to stop long before: somebody pressed Ctrl-C
-    settled = settling.settle({"runs": {"r": {"cells": {"a": {"p": record}}}}})
+    settled = dead_processes.settle({"runs": {"r": {"cells": {"a": {"p": record}}}}})
     assert settled["runs"]["r"]["cells"]["a"]["p"]["status"] == "interrupted"
 
 
 def test_a_process_that_lives_is_left_running() -> None:
     record = {"status": "running", "pid": os.getpid(), "process": process.process_identity(os.getpid()), "order": 1}
-    settled = settling.settle({"runs": {"r": {"cells": {"a": {"p": record}}}}})
+    settled = dead_processes.settle({"runs": {"r": {"cells": {"a": {"p": record}}}}})
     assert settled["runs"]["r"]["cells"]["a"]["p"]["status"] == "running"
 
 

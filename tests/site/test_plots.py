@@ -12,9 +12,10 @@ import pytest
 
 from helpers import stores
 from machmeter.changes.judge import Change as Judged
+from machmeter.history import naming
 from machmeter.history.read import read
 from machmeter.site import build, history_plot, svg
-from machmeter.text import numbers as numbers_module
+from machmeter.text import numbers
 
 
 @pytest.mark.parametrize(
@@ -34,18 +35,18 @@ from machmeter.text import numbers as numbers_module
     ],
 )
 def test_values_are_written_with_their_unit(number: float | None, unit: str, text: str) -> None:
-    assert numbers_module.value(number, unit) == text
+    assert numbers.value(number, unit) == text
 
 
 def test_file_names_are_the_name_where_that_is_safe() -> None:
-    assert numbers_module.files(["ResNet50", "resnet50", "a/b", "index", "ViTB16"]) == {
-        "ResNet50": numbers_module.slug("ResNet50"),
-        "resnet50": numbers_module.slug("resnet50"),
-        "a/b": numbers_module.slug("a/b"),
-        "index": numbers_module.slug("index"),
+    assert naming.pages(["ResNet50", "resnet50", "a/b", "index", "ViTB16"]) == {
+        "ResNet50": naming.anchor("ResNet50"),
+        "resnet50": naming.anchor("resnet50"),
+        "a/b": naming.anchor("a/b"),
+        "index": naming.anchor("index"),
         "ViTB16": "ViTB16",
     }
-    assert re.fullmatch(r"a-b-[0-9a-f]{8}", numbers_module.slug("a/b"))
+    assert re.fullmatch(r"a-b-[0-9a-f]{8}", naming.anchor("a/b"))
 
 
 def test_a_series_is_thinned_to_the_ends_of_every_pixel() -> None:

@@ -25,7 +25,7 @@ from machmeter import asv_names, backends
 from machmeter.backends import grid
 from machmeter.json_shape import Json
 from machmeter.machine import host
-from machmeter.measure import settling
+from machmeter.measure import dead_processes
 from machmeter.workload import cells, models
 from machmeter.workload.artifacts import Artifact, Store
 
@@ -180,7 +180,8 @@ def _share() -> None:
     if made := len(set(Store().root.glob("*/*/")) - before):
         print(f"    this run made {made} artifacts: run it again for the share once they exist")
     folder = asv_names.evidence_folder(asv_names.results_folder(ROOT)) / asv_names.machine_name()
-    runs = [run for path in folder.glob("*.json") for run in (settling.read(path) or {"runs": {}})["runs"].values()]
+    files = [dead_processes.read(path) or {"runs": {}} for path in folder.glob("*.json")]
+    runs = [run for file in files for run in file["runs"].values()]
     newest = max(runs, key=lambda run: max(_records(run), key=lambda record: record["started_at"])["started_at"])
     warm_up = sum(record.get("warm_up", {}).get("seconds", 0.0) for record in _records(newest))
     timed = sum(sum(record.get("sample_seconds", [])) for record in _records(newest))

@@ -1,4 +1,4 @@
-"""What asv is doing around this process: which run, machine, commit and environment the numbers belong to.
+"""How asv calls its folders, machines and environments, and how the evidence file beside them is called.
 
 In an environment that it built, asv gives its benchmark processes `ASV_CONF_DIR`, `ASV_ENV_NAME` and
 `ASV_COMMIT`. With `--python=same` it gives them nothing but the variables of its matrix (tried with asv

@@ -1,4 +1,4 @@
-"""How large a change of each metric must be before anybody wants to hear of it, and how often it must be measured."""
+"""How often a metric must be measured to be judged, and what counts as a change where `metrics.py` does not say."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from machmeter.compare.result_files import Candidate, find, one
 from machmeter.errors import SideUnknown
 from machmeter.history import environment_changes
 from machmeter.measure.evidence_shape import Record, Run
-from machmeter.store import asv_files, columns, commit_order, copies, evidence, notes, settings
+from machmeter.store import asv_files, asv_notes, columns, commit_order, copies, evidence, settings
 from machmeter.store.columns import Header, Table
 from machmeter.workload import names as names_module
 from machmeter.workload import pinned
@@ -92,7 +92,7 @@ def _side(results: Path, table: Table, path: Path, which: str, repository: Path)
         host=_host(header, newest, path.parent.name),
         versions={name[:300]: text[:1000] for name, text in sorted(newest.versions.items())[:2000]},
         pins=_pins(newest, stack, commit, repository),
-        rows=_rows(table, notes.benchmarks(results)[0], settings.load(results.parent / settings.FILE), runs),
+        rows=_rows(table, asv_notes.benchmarks(results)[0], settings.load(results.parent / settings.FILE), runs),
     )
 
 
@@ -116,14 +116,14 @@ def _pins(newest: Run, stack: str, commit: str, repository: Path) -> dict[str, s
     return dict(list(pinned.pins(requirements).items())[:2000])
 
 
-def _rows(table: Table, known: dict[str, notes.Described], chosen: settings.Settings, runs: list[Run]) -> list[Row]:
+def _rows(table: Table, known: dict[str, asv_notes.Described], chosen: settings.Settings, runs: list[Run]) -> list[Row]:
     found: list[Row] = []
     newest: dict[tuple[str, str], tuple[Any, int]] = {}  # the best claim, and which row has it
     start = 0
     told: dict[str, list[Record]] = {}
     for number, grid in enumerate(table.row_grid.tolist()):
         name, params = table.grids[grid]
-        described = known.get(name, notes.Described())
+        described = known.get(name, asv_notes.Described())
         unit = described.unit if described.unit not in (None, "unit") else units.guess(name)[1]
         factor, unit = units.base(unit or "")
         direction = chosen.direction(name, units.direction(name, unit))

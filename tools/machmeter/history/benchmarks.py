@@ -8,15 +8,15 @@ from pathlib import Path
 from machmeter import units
 from machmeter.history.data import Benchmark, LeftOut, short_hash
 from machmeter.history.naming import slug
-from machmeter.store import notes
-from machmeter.store.notes import Described
+from machmeter.store import asv_notes
+from machmeter.store.asv_notes import Described
 from machmeter.store.settings import Settings
 
 
 def read(results: Path) -> tuple[dict[str, Described], list[LeftOut]]:
     """Return what the store's benchmarks.json says, and what of it cannot be used."""
-    found, problems = notes.benchmarks(results)
-    return found, [LeftOut(path=notes.BENCHMARKS, reason=problem) for problem in problems]
+    found, problems = asv_notes.benchmarks(results)
+    return found, [LeftOut(path=asv_notes.BENCHMARKS, reason=problem) for problem in problems]
 
 
 def make(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from machmeter.history import benchmarks
 from machmeter.history.data import Benchmark, Environment, LeftOut, Machine, Series, short_hash
-from machmeter.store import columns, copies, notes
+from machmeter.store import asv_notes, columns, copies
 from machmeter.store.columns import Table
 from machmeter.store.settings import Settings
 
@@ -50,7 +50,7 @@ def in_order(table: Table, places: Places) -> tuple[Table, Places]:
     return table.select(order.tolist()), taken
 
 
-def catalogue(table: Table, known: Mapping[str, notes.Described], settings: Settings) -> Catalogue:
+def catalogue(table: Table, known: Mapping[str, asv_notes.Described], settings: Settings) -> Catalogue:
     """Return what the rows of `table` measure; `known` is what benchmarks.json says."""
     kinds, first = np.unique(table.row_grid[::-1], return_index=True)
     last = dict(zip(kinds.tolist(), (-first).tolist(), strict=True))
@@ -80,7 +80,7 @@ def catalogue(table: Table, known: Mapping[str, notes.Described], settings: Sett
     made = [
         benchmarks.make(
             name,
-            known.get(name, notes.Described()),
+            known.get(name, asv_notes.Described()),
             settings,
             params=tuple(numbered[position]),
             versions=versions[position],

@@ -15,7 +15,7 @@ from machmeter.history import benchmarks, environment_changes, grouping, reasons
 from machmeter.history.data import Commit, Environment, History, LeftOut, Machine, Run, short_hash
 from machmeter.history.grouping import Places
 from machmeter.history.naming import environment_labels, slug
-from machmeter.store import commit_order, notes, reading_runs
+from machmeter.store import asv_notes, commit_order, reading_runs
 from machmeter.store.columns import Header, Table
 from machmeter.store.found import Found, Results
 from machmeter.store.parsing import Progress, parse_all
@@ -124,10 +124,10 @@ def _machines(results: Path, headers: Sequence[Header]) -> tuple[list[Machine], 
     left_out: list[LeftOut] = []
     noted: dict[str, dict[str, str]] = {}
     for folder in sorted({header.folder for header in headers}):
-        told = notes.machine(results, folder)
+        told = asv_notes.machine(results, folder)
         noted[folder] = told or {}
         if told is None:
-            path = f"{folder}/{notes.MACHINE}" if folder else notes.MACHINE
+            path = f"{folder}/{asv_notes.MACHINE}" if folder else asv_notes.MACHINE
             left_out.append(LeftOut(path=path, reason="is not asv's note of a machine"))
     identities = [
         (header.folder, header.machine or noted[header.folder].get("machine") or header.folder) for header in headers

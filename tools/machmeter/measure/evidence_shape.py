@@ -5,7 +5,7 @@
 
 A record is begun before anything risky happens, with `status` "running", and grows until the process ends. A process
 that dies cannot write; whoever reads or writes next finds its record still "running" with nobody behind it, and
-`settling` turns that into a failure with what is known of the death.
+`dead_processes` turns that into a failure with what is known of the death.
 
 `EvidenceFile` and what is inside are what a reader finds: older files lack fields, which then have their defaults. The
 other classes are what is put on record at one go, and their fields are those of `Record`.

@@ -18,9 +18,9 @@ from machmeter.errors import CellFailed, from_os_error
 from machmeter.json_shape import Json
 from machmeter.machine import host, process
 from machmeter.measure.current_run import AsvRun
+from machmeter.measure.dead_processes import locked, read, write_json
 from machmeter.measure.evidence_shape import SCHEMA, EvidenceFile, Record, Run
 from machmeter.measure.record_parts import Begun, NeverBegun, Part, merged
-from machmeter.measure.settling import locked, read, write_json
 from machmeter.workload import artifacts, pinned
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from machmeter.compare.documents import Status
 from machmeter.history import environment_changes
 from machmeter.machine import host
-from machmeter.measure import settling
+from machmeter.measure import dead_processes
 from machmeter.measure.evidence_shape import Record, Run
 from machmeter.pull_request.checkouts import Built, Place
 from machmeter.pull_request.plan import TIMING_METRIC, Item, Key
@@ -146,7 +146,7 @@ def environment(place: Place) -> str:
 def run(place: Place, run_name: str) -> Run:
     """Return what the evidence has of a run, an empty one where there is none: not every benchmark keeps it."""
     for path in sorted((place.kept / "evidence").glob(f"*/{place.commit[:8]}-*.json")):
-        settling.settle_file(path)
+        dead_processes.settle_file(path)
         file = evidence.read(path, samples=False)
         if file and run_name in file.runs:
             return file.runs[run_name]

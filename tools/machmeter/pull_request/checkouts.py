@@ -23,7 +23,7 @@ from machmeter.pull_request import pin_environments
 from machmeter.pull_request.commits import Commits
 from machmeter.running import asv, configurations, why_it_failed
 from machmeter.running.waiting import RUN, Say
-from machmeter.store import notes
+from machmeter.store import asv_notes
 from machmeter.workload.artifacts import Store
 
 FOLDER = Path(".asv/pr")
@@ -76,7 +76,7 @@ def build(place: Place, commits: Commits, stack: str, output: IO[str], say: Say)
     start = why_it_failed.position(output)
     # asv builds the project, imports the suite and lists it; it exits with 0 although it measured nothing.
     code = call(place, configuration, ["-b", "just-discover"], {}, output)
-    found = notes.in_full(place.results) if code == 0 else {}
+    found = asv_notes.in_full(place.results) if code == 0 else {}
     problem = "" if found else f"does not build: {why_it_failed.why(output, start)}"
     if code == 0 and not found:
         problem = "has no benchmarks"

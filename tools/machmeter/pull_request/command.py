@@ -30,7 +30,7 @@ from machmeter.errors import (
     UnknownName,
     from_os_error,
 )
-from machmeter.measure import settling
+from machmeter.measure import dead_processes
 from machmeter.pull_request import checkouts, commits, pin_environments, plan
 from machmeter.pull_request import rounds as rounds_module
 from machmeter.pull_request.checkouts import Built, Place
@@ -164,7 +164,7 @@ def _open(output: Path, told: dict[str, object]) -> Measurements | None:
         output.mkdir(parents=True, exist_ok=True)
         there = sorted(path.name for path in output.iterdir())
         if not there:
-            settling.write_json(output / RUN, told)
+            dead_processes.write_json(output / RUN, told)
             return None
         kept = json.loads((output / RUN).read_text(encoding="utf-8")) if RUN in there else None
     except ValueError:

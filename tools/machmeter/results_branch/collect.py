@@ -14,7 +14,7 @@ from typing import Any
 from machmeter import asv_names
 from machmeter.errors import NoResults, ResultsUnfit
 from machmeter.json_shape import Json
-from machmeter.measure import settling
+from machmeter.measure import dead_processes
 from machmeter.results_branch import checks, paths
 from machmeter.results_branch.checks import Unfit
 
@@ -207,7 +207,7 @@ def _settled(told: Json, folder: Path) -> Json:
         if record["status"] == "running" and not (isinstance(trace, str) and _is_trace(Path(trace), folder)):
             record.pop("trace", None)
     try:
-        return settling.settle(told)
+        return dead_processes.settle(told)
     except (KeyError, TypeError, ValueError, OSError) as error:
         raise Unfit("has a running process that is not described") from error
 

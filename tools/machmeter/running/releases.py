@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from machmeter import asv_names
 from machmeter.errors import VersionUnknown
-from machmeter.measure import settling
+from machmeter.measure import dead_processes
 from machmeter.text.release_order import in_order
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def known(library: str, project: Path, say: Say) -> tuple[Release, ...] | None:
         return kept
     path.parent.mkdir(parents=True, exist_ok=True)
     read = time.strftime("%Y-%m-%d", time.gmtime())
-    settling.write_json(path, {"library": library, "read": read, "releases": [asdict(item) for item in found]})
+    dead_processes.write_json(path, {"library": library, "read": read, "releases": [asdict(item) for item in found]})
     if not all(release.released for release in found if release.offered):
         say(f"the package index does not tell when {library} was released: versions are in order of their numbers")
     return found

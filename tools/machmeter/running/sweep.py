@@ -23,7 +23,7 @@ from typing import Any
 from machmeter import asv_names, backends, json_shape, metrics
 from machmeter.errors import BadSetting, DiskFull, MachmeterError, NothingSelected, RunFailed
 from machmeter.isolation import in_child
-from machmeter.measure import settling
+from machmeter.measure import dead_processes
 from machmeter.measure.current_run import AsvRun
 from machmeter.measure.evidence_shape import Run
 from machmeter.measure.recorder import Recorder
@@ -170,7 +170,7 @@ class _Version:
         """Return the cells that are not on record as measured at this commit from the same artifacts."""
         path = asv_names.evidence_file(self._results, asv_names.machine_name(), self._commit, self._environment)
         if path.is_file():
-            settling.settle_file(path)
+            dead_processes.settle_file(path)
         runs = list(evidence.runs_at(path).values())
         return [
             cell

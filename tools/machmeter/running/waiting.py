@@ -16,7 +16,7 @@ from typing import Protocol
 from machmeter import asv_names, metrics
 from machmeter.errors import RunFailed
 from machmeter.json_shape import decode
-from machmeter.measure import settling, tell
+from machmeter.measure import dead_processes, tell
 from machmeter.measure.evidence_shape import Record
 from machmeter.store import evidence
 from machmeter.workload.names import is_of_machine
@@ -93,7 +93,7 @@ def _records(project: Path, run_name: str) -> Iterator[tuple[str, list[Record]]]
     for path in folder.glob("*.json"):
         if evidence.is_pulled(path):
             continue
-        settling.settle_file(path)
+        dead_processes.settle_file(path)
         file = evidence.read(path, samples=False)
         for cell, processes in file.runs[run_name].cells.items() if file and run_name in file.runs else ():
             yield cell, list(processes.values())

@@ -20,7 +20,7 @@ import msgspec
 from machmeter import asv_names
 from machmeter.machine import disturbance
 from machmeter.machine.host import HostFacts
-from machmeter.measure import settling
+from machmeter.measure import dead_processes
 from machmeter.measure.evidence_shape import SCHEMA, EvidenceFile, Record, Run
 from machmeter.store import copies
 from machmeter.store.columns import FAILED, OK, SKIPPED
@@ -99,7 +99,7 @@ def _settled(run: Run) -> Run:
 
 
 def _ended(record: Record, last: int) -> Record:
-    outcome = settling.death(record, last=last) if record.status == "running" else None
+    outcome = dead_processes.death(record, last=last) if record.status == "running" else None
     return replace(record, status=outcome.status, reason=outcome.reason) if outcome else record
 
 

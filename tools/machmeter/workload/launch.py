@@ -1,7 +1,7 @@
 """How the processes of a configuration are started: allocator, huge pages, launcher, instances.
 
-Nothing is believed because it was asked for: what a started process says of itself (`proof`) is compared
-with the request (`falsehood`). Libraries are found by name through the system's loader, never at a fixed path.
+Here is what a configuration asks for, and the command a person types for it. `measure/starting.py` starts the
+processes and compares what each says of itself with the request: nothing is believed because it was asked for.
 """
 
 from __future__ import annotations
