@@ -1,9 +1,10 @@
-"""Whether a ratio of two sides means anything at all, and which libraries may explain it."""
+"""Whether a ratio of two sides or two runs means anything at all, and which libraries may explain it."""
 
 from __future__ import annotations
 
 from machmeter.compare.documents import Difference, Side
 from machmeter.history import environment_changes
+from machmeter.history.data import Run
 
 # Facts of the machine that both sides must share, under the names that `environment_changes.recorded` gives them.
 SAME = ("machine", *environment_changes.INCOMPARABLE, "CPU as asv has it")
@@ -45,6 +46,16 @@ def reasons(base: Side, head: Side) -> list[str]:
         more = f" and {len(unasked) - 6} more" if len(unasked) > 6 else ""
         found.append(f"libraries differ that the change does not pin: {listed}{more}")
     return found
+
+
+def between_runs(base: Run, head: Run) -> str:
+    """Return why two runs of a history cannot be compared, "" where they can."""
+    if base.machine.key != head.machine.key:
+        return f"not comparable: measured on {base.machine.name} and on {head.machine.name}"
+    named = {difference[0]: difference for difference in environment_changes.host(base, head)}
+    listed = [named[name] for name in environment_changes.INCOMPARABLE if name in named]
+    words = ", ".join(environment_changes.told(*difference) for difference in listed)
+    return f"not comparable: {words}" if words else ""
 
 
 def _unasked(base: Side, head: Side) -> list[Difference]:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from machmeter.compare import limits
+from machmeter.compare import comparable, limits
 from machmeter.history import environment_changes
 from machmeter.history.data import Benchmark, History, Run, Series
 from machmeter.metrics import Limit
@@ -143,7 +143,7 @@ def spread(item: Series) -> float:
 
 def compare(base: Column, head: Column) -> Comparison:
     """Compare two runs."""
-    incomparable = _incomparable(base.run, head.run)
+    incomparable = comparable.between_runs(base.run, head.run)
     rows = [
         row
         for identity in {**base.points, **head.points}
@@ -239,15 +239,6 @@ def _refused(before: Point, after: Point) -> str:
 
 
 # ------------------------------------------------------------------ the whole
-
-
-def _incomparable(base: Run, head: Run) -> str:
-    if base.machine.key != head.machine.key:
-        return f"not comparable: measured on {base.machine.name} and on {head.machine.name}"
-    named = {found[0]: found for found in environment_changes.host(base, head)}
-    differences = [named[name] for name in environment_changes.INCOMPARABLE if name in named]
-    told = ", ".join(environment_changes.told(*found) for found in differences)
-    return f"not comparable: {told}" if told else ""
 
 
 _LARGEST = 709.0  # logarithm of a number that can be written

@@ -82,8 +82,7 @@ def run(
             say(f"{part.title}: {len(part.cells)} cells")
             patterns = [argument for pattern in part.patterns for argument in ("-b", pattern)]
             asv.here(patterns, project, environment, output, attributes)
-            listener.tell_silent(part.cells, waiting.endings(project, told[waiting.RUN]))
-            counts += waiting.tally(project, told[waiting.RUN], part.cells)
+            counts += listener.conclude(project, told[waiting.RUN], part.cells)
             if again := _disturbed(part, project, told[waiting.RUN]):
                 say(f"other programs had the CPUs during {len(again)} of them: measuring these once more")
                 patterns = [argument for pattern in again for argument in ("-b", pattern)]

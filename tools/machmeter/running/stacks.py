@@ -83,8 +83,7 @@ def measure(project: Path, stack: str, selected: Part, say: Say) -> Counter[str]
         code = asv.run([*_settings(project, stack), *patterns], project, variables, output)
         if code not in asv.SUCCESS:
             raise RunFailed(f"asv stopped with exit code {code} in the stack {stack}: {output.name} says why")
-        listener.tell_silent(selected.cells, waiting.endings(project, told[waiting.RUN]))
-        return waiting.tally(project, told[waiting.RUN], selected.cells)
+        return listener.conclude(project, told[waiting.RUN], selected.cells)
 
 
 def exists(project: Path, stack: str) -> bool:

@@ -205,8 +205,7 @@ class _Version:
             asv.run(arguments, self._project, variables, output)
             text = Path(output.name).read_text(encoding="utf-8", errors="replace")[position:]
             self._record_unstarted(remaining, told[waiting.RUN], why_asv_stopped(text))
-            listener.tell_silent(remaining, waiting.endings(self._project, told[waiting.RUN]))
-            return waiting.tally(self._project, told[waiting.RUN], remaining)
+            return listener.conclude(self._project, told[waiting.RUN], remaining)
 
     def _record_unstarted(self, remaining: list[Cell], name: str, reason: str) -> None:
         run = AsvRun(

@@ -9,7 +9,7 @@ import tempfile
 import threading
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -122,10 +122,11 @@ class Listener(threading.Thread):
         os.write(self._descriptor, b'{"stop": true}\n')
         self.join()
 
-    def tell_silent(self, part: Iterable[Measured], endings: dict[str, Record]) -> None:
-        """Say what became of the cells whose processes died without a word."""
+    def conclude(self, project: Path, run_name: str, part: Sequence[Measured]) -> Counter[str]:
+        """Say what became of the cells of `part` whose processes died without a word, and return `tally` of all."""
+        bad = endings(project, run_name)
         for cell in part:
-            record = endings.get(cell.key())
+            record = bad.get(cell.key())
             if record and cell.key() not in self._done:
                 self._tell(
                     tell.Ending(
@@ -136,6 +137,7 @@ class Listener(threading.Thread):
                         reason=record.reason,
                     )
                 )
+        return tally(project, run_name, part)
 
     def _tell(self, ending: tell.Ending) -> None:
         cell, failed = ending.cell, ending.status != "ok"
