@@ -63,3 +63,43 @@ def test_who_moves_results_loads_nothing_that_measures(name: str) -> None:
     assert f"machmeter.results_branch.{name}" in loaded
     assert [module for module in loaded if module.startswith("machmeter.backends")] == []
     assert {module.removeprefix("machmeter.measure") for module in loaded if "machmeter.measure" in module} <= needed
+
+
+# Who decodes JSON outside `store/`, and what: none of it is one of asv's files of results, and of the evidence only
+# the process that writes it reads it back, and the results branch, which passes on every byte that it does not know.
+DECODERS = {
+    "asv_names.py": "asv's configuration, and its note of the machines of this home",
+    "backends/cuda/_engine.py": "TensorRT's description of an engine",
+    "backends/cuda/onnxruntime.py": "ONNX Runtime's profile",
+    "backends/onnxruntime.py": "ONNX Runtime's profile",
+    "changes/of_history.py": "its own cache of steps",
+    "compare/documents.py": "a document of measurements",
+    "github/requests.py": "the event of a workflow",
+    "measure/dead_processes.py": "the evidence that this machine is writing",
+    "measure/instance.py": "orders of the process that started it",
+    "measure/instances.py": "answers of the instances",
+    "pull_request/command.py": "its own note of a comparison that goes on",
+    "results_branch/checks.py": "what is pushed, unchanged",
+    "running/releases.py": "the releases of a library that were kept",
+    "running/waiting.py": "what a measuring process tells while it runs",
+    "site/build.py": "asv's configuration, for the project's name",
+    "workload/artifacts.py": "the manifest of an artifact",
+    "workload/pinned.py": "the list of artifacts of a sweep",
+}
+
+
+def test_the_store_alone_reads_results_and_evidence() -> None:
+    """One reader for each format: whoever decodes JSON elsewhere says in DECODERS what it is."""
+    decoders = set()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE).as_posix()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in (
+                "json.loads",
+                "json.load",
+                "msgspec.json.decode",
+            ):
+                decoders.add(name)
+    outside = {name for name in decoders if not name.startswith("store/")}
+    assert outside == set(DECODERS)
+    assert any(name.startswith("store/") for name in decoders)
